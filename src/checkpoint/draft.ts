@@ -1,4 +1,5 @@
 // The checkpoint in memory, and the few ways in which it may be changed.
+import { enterLast } from '../kernel/enter-last.js';
 import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { LeaseRecord, LedgerState, PluginAnswer } from '../model/lease.js';
 import { entryKey, MAX_TOMBSTONES } from './document.js';
@@ -126,13 +127,8 @@ export class Draft implements Contents {
 
   /** Keeps an incarnation out from now on. The oldest tombstones are dropped when there are too many. */
   addTombstone(tombstone: Tombstone): void {
-    const key = tombstoneKey(tombstone);
-    this.#tombstones.delete(key);
-    this.#tombstones.set(key, tombstone);
-    for (const oldest of this.#tombstones.keys()) {
-      if (this.#tombstones.size <= MAX_TOMBSTONES) break;
-      this.#tombstones.delete(oldest);
-    }
+    const key = `${pluginKey(tombstone)}@${incarnationKey(tombstone.incarnation)}`;
+    enterLast(this.#tombstones, key, tombstone, MAX_TOMBSTONES);
   }
 
   /**
@@ -152,8 +148,4 @@ export class Draft implements Contents {
     for (const lease of document.leases) this.#leases.set(lease.id, lease);
     this.#ledger = document.ledger === 'ok' && asHints ? 'stale' : document.ledger;
   }
-}
-
-function tombstoneKey(tombstone: Tombstone): string {
-  return `${pluginKey(tombstone)}@${incarnationKey(tombstone.incarnation)}`;
 }

@@ -12,9 +12,9 @@ const NEXT = ',\n';
 
 /** Encodes documents; copies the parts that they share with the one before from its bytes. */
 export class CheckpointEncoder {
-  readonly #plugins = new ListLines(entryText);
+  readonly #plugins = new ListLines((entry: PluginEntry) => objectText(entry, ENTRY_MEMBERS));
   readonly #limits = new ListLines(JSON.stringify);
-  readonly #tombstones = new ListLines(tombstoneText);
+  readonly #tombstones = new ListLines((tombstone: Tombstone) => objectText(tombstone, TOMBSTONE_MEMBERS));
   readonly #leases = new ListLines(leaseText);
   #read: { readonly leases: readonly LeaseEntry[]; readonly lines: Buffer } | undefined;
 
@@ -102,17 +102,13 @@ function memberText([name, value]: readonly [string, unknown]): string {
   return `${JSON.stringify(name)}:${JSON.stringify(value)}${NEXT}`;
 }
 
-function entryText(entry: PluginEntry): string {
-  return objectText(entry, ENTRY_MEMBERS, entry.extra);
-}
-
-function tombstoneText(tombstone: Tombstone): string {
-  return objectText(tombstone, TOMBSTONE_MEMBERS, tombstone.extra);
-}
-
 /** The members of `part` in the order of the format, then those of newer versions; fromEntries takes any name. */
-function objectText<T extends object>(part: T, names: readonly (keyof T & string)[], extra?: UnknownFields): string {
+function objectText<T extends { readonly extra?: UnknownFields }>(
+  part: T,
+  names: readonly (keyof T & string)[],
+): string {
   const members: Record<string, unknown> = {};
   for (const name of names) members[name] = part[name];
+  const { extra } = part;
   return JSON.stringify(extra === undefined ? members : Object.fromEntries([...Object.entries(members), ...extra]));
 }

@@ -1,7 +1,6 @@
 // The state of the checkpoint for the rest of the broker: its problem, and that everything is on the disk.
 import { Listeners } from '../kernel/listeners.js';
 import type { CheckpointView } from '../model/views.js';
-import { checkpointCondition } from './condition.js';
 
 /** Hears of a checkpoint that is in order: Persistence (checkpoint/persistence) and Keeper (allocation/keeper). */
 export interface StoreListener {
@@ -25,4 +24,12 @@ export class StoreState {
     this.#told(problem);
     if (problem === undefined) this.listeners.tell((one) => one.caughtUp());
   };
+}
+
+/**
+ * The problem, as a sentence, while registrations do not become durable; undefined while they do, also when a start found less
+ * than was written: that loss is over, and was reported once.
+ */
+export function checkpointCondition({ state, reason }: Pick<CheckpointView, 'state' | 'reason'>): string | undefined {
+  return state === 'not-writable' || state === 'newer-format' ? `the checkpoint is ${state}: ${reason}` : undefined;
 }

@@ -7,7 +7,7 @@ import { Offers } from '../allocation/offers.js';
 import type { AllocationMetrics, AllocationPorts, CdiFiles } from '../allocation/ports.js';
 import { ResourceRules } from '../allocation/resource-rules.js';
 import type { LiveConfig } from '../config/live-config.js';
-import { LeaseRecords } from '../checkpoint/lease-records.js';
+import { leaseRecords } from '../checkpoint/lease-records.js';
 import type { OpenedCheckpoint } from '../checkpoint/ports.js';
 import type { CheckpointStore } from '../checkpoint/store.js';
 import type { FloodGate } from '../flood/flood-gate.js';
@@ -78,7 +78,7 @@ export class Leases {
       settings: settings.allocator,
       timeouts: settings.timeouts,
       flood: parts.flood.allocations,
-      store: new LeaseRecords(store),
+      store: leaseRecords(store),
       owners: onceATurn(owners, nextTurn),
       ...{ ownUid, userOf, cdi, clock, random, bootId, bootMs, events, log, metrics },
       nextTurn,

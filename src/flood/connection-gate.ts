@@ -201,21 +201,19 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   }
 
   #say(caller: Caller | undefined, code: string, message: string): void {
-    const { log, events } = this.#ports;
     const sentence = `connection of ${whoIs(caller)} ended: ${message}`;
-    if (NORMAL_ENDS.has(code)) {
-      log.debug('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
-      return;
-    }
-    events.record({ type: 'connection', reason: code, message: sentence });
-    log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
+    if (!NORMAL_ENDS.has(code)) this.#warn('connection.ended', caller, code, sentence);
+    else this.#ports.log.debug('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
   }
 
   #saySlowed(caller: Caller | undefined): void {
-    const { log, events } = this.#ports;
     const message = `${whoIs(caller)} is cut off again and again: its further connections are read in turns until a call of it is accepted, or it pauses`;
-    events.record({ type: 'connection', reason: 'CUT_OFF_AGAIN', message });
-    log.warn('connection.slowed', message, { code: 'CUT_OFF_AGAIN', uid: caller?.uid, pid: caller?.pid });
+    this.#warn('connection.slowed', caller, 'CUT_OFF_AGAIN', message);
+  }
+
+  #warn(event: string, caller: Caller | undefined, code: string, message: string): void {
+    this.#ports.events.record({ type: 'connection', reason: code, message });
+    this.#ports.log.warn(event, message, { code, uid: caller?.uid, pid: caller?.pid });
   }
 }
 

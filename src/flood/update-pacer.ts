@@ -25,7 +25,8 @@ export interface PacerPorts extends Pick<FloodPorts, 'openLimiter' | 'metrics' |
 export class UpdatePacer implements ListPacer {
   readonly session: PacedSession;
   readonly #ports: PacerPorts;
-  readonly #limiter: Limiter;
+  /** The bucket, for views. */
+  readonly limiter: Limiter;
   readonly #turns: FairTurns;
   #policy: PluginPolicy;
   /** A list waits for its permit: it is one exceeding, however often it is asked for meanwhile. */
@@ -39,13 +40,8 @@ export class UpdatePacer implements ListPacer {
     this.session = session;
     this.#ports = ports;
     this.#policy = policy;
-    this.#limiter = ports.openLimiter(policy.flood.updates);
-    this.#turns = new FairTurns(this.#limiter, ports.clock);
-  }
-
-  /** The bucket, for views. */
-  get limiter(): Limiter {
-    return this.#limiter;
+    this.limiter = ports.openLimiter(policy.flood.updates);
+    this.#turns = new FairTurns(this.limiter, ports.clock);
   }
 
   /** The policy in force. */
@@ -85,7 +81,7 @@ export class UpdatePacer implements ListPacer {
 
   /** Spends a permit for a list that is there; always true where the mode is `observe`. */
   tryTake(): boolean {
-    if (this.#limiter.tryTake()) {
+    if (this.limiter.tryTake()) {
       this.#isWaiting = false;
       return true;
     }
@@ -138,14 +134,14 @@ export class UpdatePacer implements ListPacer {
   /** Goes on under another policy with the permits it has. */
   reload(policy: PluginPolicy): void {
     this.#policy = policy;
-    this.#limiter.reload(policy.flood.updates);
+    this.limiter.reload(policy.flood.updates);
   }
 
   /** The session is over. Idempotent. */
   close(): void {
     this.#ports.closed(this);
     this.#turns.close();
-    this.#limiter.close();
+    this.limiter.close();
   }
 
   #exceed(isObserved: boolean): void {

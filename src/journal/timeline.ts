@@ -1,4 +1,5 @@
 // The events in memory: the last of each plugin, and the last of all.
+import { enterLast } from '../kernel/enter-last.js';
 import { writtenBytes } from '../kernel/written.js';
 import type { BrokerEvent, EventType } from '../model/event.js';
 
@@ -58,7 +59,7 @@ export class Timeline {
     if (event.facts?.['by'] !== undefined && event.plugin !== '') {
       const row = this.#ofOthers.get(event.plugin) ?? new Row();
       row.add(event, BYTES_PER_OUTSIDER);
-      enter(this.#ofOthers, event.plugin, row, MAX_OUTSIDERS);
+      enterLast(this.#ofOthers, event.plugin, row, MAX_OUTSIDERS);
       return;
     }
     const key = event.type === 'broker' && event.plugin === '' ? BROKER : event.plugin;
@@ -66,8 +67,8 @@ export class Timeline {
     const own = this.#byPlugin.get(key) ?? this.#outsiders.get(key) ?? new Row();
     own.add(event, isOutsider ? BYTES_PER_OUTSIDER : BYTES_PER_PLUGIN);
     this.#outsiders.delete(key);
-    if (isOutsider) enter(this.#outsiders, key, own, MAX_OUTSIDERS);
-    else enter(this.#byPlugin, key, own, MAX_PLUGINS);
+    if (isOutsider) enterLast(this.#outsiders, key, own, MAX_OUTSIDERS);
+    else enterLast(this.#byPlugin, key, own, MAX_PLUGINS);
   }
 
   /** Puts events of an earlier life, oldest first, before those that are there. */
@@ -153,13 +154,4 @@ export class Timeline {
 /** Whether an event is no sign that its plugin was ever let in: anybody may have a name of his own refused, or asked for. */
 function bringsNobodyIn({ type, facts }: BrokerEvent): boolean {
   return OF_OUTSIDERS.has(type) || facts?.['newcomer'] !== undefined;
-}
-
-/** Re-entered, so that the first key is the plugin that was silent longest. */
-function enter(rows: Map<string, Row>, key: string, row: Row, most: number): void {
-  rows.delete(key);
-  rows.set(key, row);
-  if (rows.size <= most) return;
-  const [silent] = rows.keys();
-  if (silent !== undefined) rows.delete(silent);
 }

@@ -138,7 +138,7 @@ export type LeaseRecord = Omit<Lease, 'state' | 'reason' | 'expiresAt'> & {
   readonly renewed?: { readonly bootMs: number; readonly wallMs: number };
 };
 
-/** The ledger on the disk. Changes are made in memory at once. LeaseRecords (checkpoint/lease-records) keep it. */
+/** The ledger on the disk. Changes are made in memory at once. `leaseRecords` (checkpoint/lease-records) keeps it. */
 export interface LedgerStore {
   /** Whether anything that changes now can reach the disk. */
   readonly mayWrite: boolean;

@@ -1,5 +1,6 @@
 // Removes plugins' sockets so that they register afresh as after a restart of the kubelet, and each not too often.
 import type { Clock } from '../kernel/clock.js';
+import { enterLast } from '../kernel/enter-last.js';
 import type { Enrolment } from '../model/plugin.js';
 import type { SocketRemover } from './ports.js';
 
@@ -29,13 +30,7 @@ export class Recycling {
     if (againInMs > 0) return { why: 'that was done less than a minute ago', againInMs };
     const why = this.#remover.remove(endpoint);
     if (why !== undefined) return { why };
-    this.#recycledAt.delete(name);
-    this.#recycledAt.set(name, now);
-    if (this.#recycledAt.size <= MAX_RECYCLED) return undefined;
-    for (const oldest of this.#recycledAt.keys()) {
-      this.#recycledAt.delete(oldest);
-      break;
-    }
+    enterLast(this.#recycledAt, name, now, MAX_RECYCLED);
     return undefined;
   }
 }

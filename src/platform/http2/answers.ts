@@ -40,7 +40,7 @@ export class Answers extends FrameCutter {
 
   /** @param settings the bounds of one header block */
   constructor(settings: Pick<GuardSettings, 'headerBytes' | 'continuations'>, guard: Guard) {
-    super(0);
+    super();
     this.#settings = settings;
     this.#guard = guard;
   }
@@ -65,14 +65,6 @@ export class Answers extends FrameCutter {
   givenUp(stream: number): void {
     this.#leftOver.push(...this.#release(stream));
     this.#calls.delete(stream);
-  }
-
-  protected override begin(): number {
-    return 0;
-  }
-
-  protected override mustWait(): boolean {
-    return false;
   }
 
   protected override need(head: FrameHead, now: number): number {

@@ -24,7 +24,7 @@ export abstract class FrameCutter {
   #passing: Passing | undefined;
 
   /** @param firstBytes octets that must be there before anything is looked at */
-  constructor(firstBytes: number) {
+  constructor(firstBytes = 0) {
     this.#needBytes = firstBytes;
   }
 
@@ -89,13 +89,17 @@ export abstract class FrameCutter {
   }
 
   /** Where the first frame begins; undefined while that is not known (then the octets were held). */
-  protected abstract begin(bytes: Buffer): number | undefined;
+  protected begin(_bytes: Buffer): number | undefined {
+    return 0;
+  }
 
   /** How many octets of a frame must be there before it is looked at. @throws PeerFault when it is too large */
   protected abstract need(head: FrameHead, now: number): number;
 
   /** Whether a frame may not be looked at yet, however much of it is there. */
-  protected abstract mustWait(head: FrameHead): boolean;
+  protected mustWait(_head: FrameHead): boolean {
+    return false;
+  }
 
   /** Whether nothing is to be looked at before somebody says so. */
   protected get isWaiting(): boolean {

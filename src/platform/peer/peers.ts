@@ -34,10 +34,8 @@ export class Peers {
    * connection is closed already.
    */
   peerOf(socket: Socket): Caller | undefined {
-    const fd = descriptorOf(socket);
-    if (fd === undefined) return undefined;
-    const found = this.#calls()?.peerOf(fd);
-    if (found === undefined || 'error' in found) return undefined;
+    const found = this.#credentialsOf(socket);
+    if (found === undefined) return undefined;
     const pid = pidOf(found);
     const startTime = pid === undefined ? undefined : procStat(pid)?.startTime;
     return { uid: found.uid, gid: found.gid, pid, startTime, source: 'peercred' };
@@ -45,9 +43,7 @@ export class Peers {
 
   /** The uid alone of the peer of an accepted connection: a refusal by it costs no look at a process. */
   uidOf(socket: Socket): number | undefined {
-    const fd = descriptorOf(socket);
-    const found = fd === undefined ? undefined : this.#calls()?.peerOf(fd);
-    return found === undefined || 'error' in found ? undefined : found.uid;
+    return this.#credentialsOf(socket)?.uid;
   }
 
   /**
@@ -88,6 +84,12 @@ export class Peers {
   isListening(path: string): boolean | undefined {
     const found = this.#calls()?.listenerAt(path);
     return found && mayListen(found);
+  }
+
+  #credentialsOf(socket: Socket): Credentials | undefined {
+    const fd = descriptorOf(socket);
+    const found = fd === undefined ? undefined : this.#calls()?.peerOf(fd);
+    return found === undefined || 'error' in found ? undefined : found;
   }
 
   #calls(): Libc | undefined {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkpointCondition } from '../../../src/checkpoint/condition.js';
+import { checkpointCondition } from '../../../src/checkpoint/store-state.js';
 
 describe('the problem of a checkpoint', () => {
   it('is that nothing becomes durable, and nothing that a start found and is over', () => {
