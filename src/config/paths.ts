@@ -48,9 +48,16 @@ function tooLong(paths: Paths, form: PathsForm, rootFlag: string | undefined): C
     { key: 'brokerSocket', file: paths.brokerSocket },
     { key: 'allocSocket', file: paths.allocSocket },
     { key: 'podResources', file: path.join(paths.podResources, 'kubelet.sock') },
+    // Drivers choose the names of theirs: the problem is a directory in which none is short enough.
+    { key: 'pluginsRegistry', file: path.join(paths.pluginsRegistry, 's'), ofDrivers: paths.pluginsRegistry },
+    { key: 'plugins', file: path.join(paths.plugins, 's'), ofDrivers: paths.plugins },
   ] as const;
   const over = sockets
-    .map(({ key, file }) => ({ key, file, excess: Buffer.byteLength(file) - LONGEST_SOCKET_PATH }))
+    .map((socket) => ({
+      key: socket.key,
+      what: 'ofDrivers' in socket ? `shortest socket in ${socket.ofDrivers}` : `socket ${socket.file}`,
+      excess: Buffer.byteLength(socket.file) - LONGEST_SOCKET_PATH,
+    }))
     .filter(({ excess }) => excess > 0)
     .sort((a, b) => b.excess - a.excess);
   const worst = over[0];
@@ -60,7 +67,7 @@ function tooLong(paths: Paths, form: PathsForm, rootFlag: string | undefined): C
   return [
     {
       path: ofRoot && rootFlag !== undefined ? ['--root'] : ['paths', ofRoot ? 'root' : worst.key],
-      message: `the socket ${worst.file}${others} would have a path of ${worst.excess + LONGEST_SOCKET_PATH} bytes, and a unix socket address holds ${LONGEST_SOCKET_PATH}`,
+      message: `the ${worst.what}${others} would have a path of ${worst.excess + LONGEST_SOCKET_PATH} bytes, and a unix socket address holds ${LONGEST_SOCKET_PATH}`,
       remedy: `choose a path that is at least ${worst.excess} bytes shorter`,
     },
   ];
