@@ -168,6 +168,13 @@ describe('a comparison with a baseline', () => {
     assert.deepEqual(notes, ['c: failed (late) is new']);
   });
 
+  it('notes a failure that only warns: it does not fail the run here either', () => {
+    const now = story(begin('a'), verdict('a', 'failed', 'storm', 1, true), begin('b'), verdict('b', 'failed', 'late'));
+    const { regressions, notes } = compare(before, now);
+    assert.deepEqual(regressions, []);
+    assert.deepEqual(notes, ['a: failed (storm), was passed (ok), and only warns: a was failed']);
+  });
+
   it('notes what takes much longer, and what was not run', () => {
     const { notes } = compare(before, story(begin('a'), verdict('a', 'passed', 'ok', 3)));
     assert.deepEqual(notes, ['a took 3.0 s, before 1.0 s', 'b was not run']);
