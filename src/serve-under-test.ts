@@ -37,7 +37,7 @@ async function main(): Promise<void> {
         faults.phase(view.phase);
       },
     });
-    faults.follow(daemon.broker.core);
+    faults.follow(daemon.broker.core, daemon.journal);
     return daemon;
   };
   const words = args.filter((word) => word !== `--${TEMPORARY}`);

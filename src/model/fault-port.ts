@@ -69,10 +69,13 @@ export interface PluginPicture {
   readonly isDurable: boolean;
 }
 
+/** An event as `events -o json` has it, without a number where the broker only counts it among equal ones. */
+export type ToldEvent = Omit<BrokerEvent, 'seq' | 'facts'> & Partial<Pick<BrokerEvent, 'seq'>>;
+
 /** The broker's messages, as things happen. `at` is epoch milliseconds. */
 export type BrokerNews =
   | { readonly kind: 'phase'; readonly at: number; readonly phase: BrokerView['phase'] }
-  | { readonly kind: 'event'; readonly at: number; readonly event: Omit<BrokerEvent, 'time' | 'seq'> }
+  | { readonly kind: 'event'; readonly at: number; readonly event: ToldEvent }
   /** A plugin asked to be registered, or its registration socket was asked. */
   | {
       readonly kind: 'call';
@@ -81,6 +84,8 @@ export type BrokerNews =
       readonly type: string;
       readonly name: string;
       readonly fate: CallFate;
+      /** Milliseconds for which a fault holds it; 0: it is decided at once. */
+      readonly heldMs: number;
     }
   /** All plugins, each time something changed. */
   | { readonly kind: 'picture'; readonly at: number; readonly plugins: readonly PluginPicture[] }

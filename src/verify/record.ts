@@ -46,6 +46,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     door: z.enum(['register', 'watcher']),
     resource: text,
     fate: z.enum(['passed', 'refused', 'held', 'denied']),
+    ms: z.number().int().describe('Milliseconds for which verify holds it; 0: it is decided at once'),
   }),
   line('devices', 'The devices of one plugin as the broker would tell them to a node, each time they change', {
     s: scenario,
@@ -56,10 +57,14 @@ export const recordLine = z.discriminatedUnion('kind', [
     state: text,
     reason: text,
   }),
-  line('event', 'An event of the broker', {
+  line('event', 'An event of the broker, as events -o json prints it', {
     s: scenario,
     t: ms,
-    event: z.object({ type: text, reason: text, plugin: text, socket: text, message: text }),
+    event: z.object({
+      time: text.describe('RFC 3339'),
+      seq: z.number().int().optional().describe('Absent where the broker only counts it among equal ones'),
+      ...{ type: text, reason: text, plugin: text, socket: text, message: text },
+    }),
   }),
   line('note', 'An act of verify, or the fate of a process of the plugin', {
     s: scenario,
@@ -71,6 +76,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     s: scenario,
     t: ms,
     from: z.enum(['plugin', 'second', 'broker']),
+    stream: z.enum(['out', 'err']),
     text,
   }),
   line('verdict', 'A scenario is over', {

@@ -223,5 +223,5 @@ describe('a repeated scenario', () => {
 });
 
 function log(text: string, s = 'reboot'): RecordLine {
-  return { kind: 'log', s, t: 1, from: 'plugin', text };
+  return { kind: 'log', s, t: 1, from: 'plugin', stream: 'out', text };
 }
