@@ -17,13 +17,15 @@ const line = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, what
 
 /** Every kind of line. */
 export const recordLine = z.discriminatedUnion('kind', [
-  line('run', 'First line of a run', {
+  line('run', 'First line of a run, written when the plugin came up, or did not', {
     v: z.literal(RECORD_VERSION),
     tool: text.describe('Version of plugin-broker'),
     at: text.describe('When it began, RFC 3339'),
     command: z.array(text).describe('The command of the plugin as it was given, with its names in braces'),
     profile: z.enum(['broker', 'kubelet']).describe('The registry by whose behaviour the plugin is judged'),
     label: text.describe('The name of the run where several are compared, such as a version of the plugin'),
+    resources: z.array(text).describe('Names of its resources and drivers; empty where none came up'),
+    door: z.enum(['register', 'watcher']).optional().describe('Where it registers; absent where it never did'),
   }),
   line('begin', 'A scenario begins', {
     s: scenario,

@@ -16,6 +16,8 @@ const RUN: RecordOf<'run'> = {
   ...{ tool: '0.2.0', at: '2026-11-01T10:00:00.000Z', command: ['./plugin', '<b>'] },
   profile: 'broker',
   label: 'v1',
+  resources: ['vendor.example/gpu'],
+  door: 'register',
 };
 const begin = (s: string): RecordLine => ({
   kind: 'begin',
