@@ -84,6 +84,7 @@ export function frontProblems(paths: Paths, front: ConfigForm['front']): ConfigP
     return [
       {
         path: ['front', 'kubeletDir'],
+        against: [['paths', key]],
         message: `${theirs} is the kubelet's, and paths.${key} is ${paths[key]}`,
         remedy: `give paths.${key} a directory of its own, or switch the front off`,
       },
@@ -110,6 +111,7 @@ function overlapping(paths: Paths): ConfigProblem[] {
       if (paths[inner] !== paths[outer] && outer === 'plugins') continue;
       problems.push({
         path: ['paths', inner],
+        against: [['paths', outer]],
         message: `${paths[inner]} is the same as or inside paths.${outer} (${paths[outer]})`,
         remedy: 'give each of them a directory of its own',
       });
