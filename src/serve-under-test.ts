@@ -41,7 +41,7 @@ async function main(): Promise<void> {
     return daemon;
   };
   const words = args.filter((word) => word !== `--${TEMPORARY}`);
-  await serve(words, disturbed);
+  await serve(words, disturbed, (address) => faults.http(address));
 }
 
 void main();

@@ -60,6 +60,11 @@ export class FaultPort implements RosterListener, ListListener {
     this.#parts.tell({ kind: 'phase', at: this.#now(), phase });
   }
 
+  /** HTTP is served at an address, or is not. */
+  http(address: string | undefined): void {
+    this.#parts.tell({ kind: 'http', at: this.#now(), address });
+  }
+
   /** Stands between the core and its neighbours. */
   disturb(ports: CorePorts): CorePorts {
     const { live } = ports;

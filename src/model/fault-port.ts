@@ -89,6 +89,8 @@ export type BrokerNews =
     }
   /** All plugins, each time something changed. */
   | { readonly kind: 'picture'; readonly at: number; readonly plugins: readonly PluginPicture[] }
+  /** HTTP is served at this `host:port` from now on; undefined: it is off, or its address cannot be used for now. */
+  | { readonly kind: 'http'; readonly at: number; readonly address: string | undefined }
   /** A list stream of one plugin is open from now on, or is not any more. */
   | { readonly kind: 'stream'; readonly at: number; readonly socket: string; readonly is: 'up' | 'down' }
   /** The breaking of one plugin's stream is over: all the times, or until it failed. */

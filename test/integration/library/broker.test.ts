@@ -123,9 +123,16 @@ describe('a broker that a program started', () => {
   });
 
   it('serves HTTP where it is told to, and takes its configuration as the file has it', async () => {
-    const one = await broker({ config: { http: { listen: '127.0.0.1:0' }, grace: { device: '1s' } } });
-    const url = await eventually('the address is known', () => one.url);
-    assert.equal((await fetch(new URL('/healthz', url))).status, 200);
+    const keys = { http: { listen: '127.0.0.1:0' }, log: { level: 'error' }, grace: { device: '1s' } };
+    const one = await broker({ config: keys });
+    assert.ok(one.url !== undefined, 'the address is known at once');
+    assert.equal((await fetch(new URL('/healthz', one.url))).status, 200);
+    const { url: before } = one;
+    await one.restart('kill');
+    assert.ok(one.url instanceof URL && one.url.href !== before.href);
+    const taken = await broker({ config: { http: { listen: one.url.host } } });
+    assert.equal(taken.url, undefined);
+    assert.equal((await taken.status()).broker.phase, 'degraded');
   });
 
   it('leaves nothing behind: after a failed start, a start that is called off, a double stop', async () => {
