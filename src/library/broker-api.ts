@@ -103,7 +103,7 @@ export interface Broker extends AsyncDisposable {
   readonly paths: Readonly<Record<'devicePlugins' | 'kubeletSocket' | 'registry' | 'plugins' | 'adminSocket', string>>;
   /** Of the present life. */
   readonly pid: number | undefined;
-  /** Where `http.listen` came to be, port 0 included; undefined while it is off (known from a line of level info). */
+  /** Where `http.listen` came to be, port 0 included; undefined while it is off or cannot be opened. */
   readonly url: URL | undefined;
   /** The end of its log, all lives together. */
   readonly log: string;

@@ -47,9 +47,18 @@ export function pathsBelow(root: string): Broker['paths'] {
 /** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */
 export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | string): string {
   if (typeof config === 'string') return path.resolve(config);
-  const standard = { http: { listen: 'off' }, cdi: { dir: 'cdi' } };
-  writeFileSync(configFile, JSON.stringify({ ...standard, ...config }));
+  const { http, cdi } = config;
+  const written = { ...config, http: withStandard({ listen: 'off' }, http), cdi: withStandard({ dir: 'cdi' }, cdi) };
+  writeFileSync(configFile, JSON.stringify(written));
   return configFile;
+}
+
+/** A section with keys that it has unless it says otherwise; one that is none is left to the check. */
+function withStandard(standard: object, section: unknown): unknown {
+  if (section === undefined) return standard;
+  return typeof section === 'object' && section !== null && !Array.isArray(section)
+    ? { ...standard, ...section }
+    : section;
 }
 
 /** Removes our files. Idempotent. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { startBroker } from '../../../src/library/start-broker.js';
@@ -133,6 +133,18 @@ describe('a broker that a program started', () => {
     const taken = await broker({ config: { http: { listen: one.url.host } } });
     assert.equal(taken.url, undefined);
     assert.equal((await taken.status()).broker.phase, 'degraded');
+  });
+
+  it('serves no HTTP where only other keys of that section say something, and keeps CDI files below the root', async () => {
+    const root = tempDir();
+    await broker({ root, config: { http: { page: 'off' }, cdi: { kind: 'vendor.example/lease' } } });
+    const written: unknown = JSON.parse(readFileSync(path.join(root, '.library-config.json'), 'utf8'));
+    assert.deepEqual(written, {
+      http: { listen: 'off', page: 'off' },
+      cdi: { dir: 'cdi', kind: 'vendor.example/lease' },
+    });
+    const wrong = startBroker({ ...PATIENT, config: { http: 'off' } });
+    assert.equal(await codeOf(wrong), 'CONFIG_INVALID');
   });
 
   it('leaves nothing behind: after a failed start, a start that is called off, a double stop', async () => {
