@@ -147,6 +147,21 @@ describe('a broker that a program started', () => {
     assert.equal(await codeOf(wrong), 'CONFIG_INVALID');
   });
 
+  it('is asked and reached where the keys of its paths say', async () => {
+    const elsewhere = tempDir();
+    const paths = { devicePlugins: path.join(elsewhere, 'dp'), pluginsRegistry: 'reg', brokerSocket: 'b.sock' };
+    const one = await broker({ config: { paths } });
+    assert.deepEqual(one.paths, {
+      devicePlugins: paths.devicePlugins,
+      kubeletSocket: path.join(paths.devicePlugins, 'kubelet.sock'),
+      registry: path.join(one.root, 'reg'),
+      plugins: path.join(one.root, 'plugins'),
+      adminSocket: path.join(one.root, 'b.sock'),
+    });
+    await plugin(one);
+    assert.equal((await one.waitForResource(RESOURCE, { allocatable: 2 })).state, 'ready');
+  });
+
   it('leaves nothing behind: after a failed start, a start that is called off, a double stop', async () => {
     const before = process.env['TMPDIR'];
     const own = tempDir();
