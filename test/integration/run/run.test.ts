@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
+import { parse } from 'yaml';
 import { Child } from '../../../src/cli/run/child.js';
 import { eventually } from '../../support/eventually.js';
 import { FakeAllocator } from '../../support/fake-allocator.js';
@@ -306,6 +307,15 @@ describe('allocate, release and allocations', () => {
     assert.match(args.stderr, /has no CDI name/);
     const env = await run(['allocations', '--root', root, '-o', 'env']);
     assert.match(env.stdout, new RegExp(`^# ${LEASE}: .*\nexport GPU_IDS=g0,g1\n`));
+    assert.equal((await run(['allocations', '--root', root, '-o', 'name'])).stdout, `${LEASE}\n`);
+    const wide = (await run(['allocations', '--root', root, '-o', 'wide'])).stdout.split('\n');
+    assert.match(wide[0] ?? '', /^OWNER .* LEASE +KEY +CDI$/);
+    assert.match(wide[1] ?? '', / plugin-broker\/lease=\S+ vendor\.example\/gpu=g0$/);
+    const yaml = parse((await run(['allocations', '--root', root, '-o', 'yaml'])).stdout) as { id: string }[];
+    assert.deepEqual(
+      yaml.map(({ id }) => id),
+      [LEASE, LEASE, ''],
+    );
     allocator.leases = [];
     assert.equal((await run(['allocations', '--root', root])).stdout, 'no leases\n');
   });
