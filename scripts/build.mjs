@@ -48,7 +48,10 @@ const onDemand = new Map([
     '../../generated/proto/descriptors.js',
     { name: 'descriptors', gives: "export { fileDescriptors } from './src/generated/proto/descriptors.ts'" },
   ],
-  ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
+  [
+    './explain.js',
+    { name: 'explain', gives: "export { explainForm, restOf } from './src/platform/config/explain.ts'" },
+  ],
 ]);
 
 /** PB_WITHOUT leaves one of the mechanisms out that make a start short: scripts/start-parts.mjs measures what each gains. */

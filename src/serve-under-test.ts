@@ -37,11 +37,11 @@ async function main(): Promise<void> {
         faults.phase(view.phase);
       },
     });
-    faults.follow(daemon.broker.core);
+    faults.follow(daemon.broker.core, daemon.journal);
     return daemon;
   };
   const words = args.filter((word) => word !== `--${TEMPORARY}`);
-  await serve(words, disturbed);
+  await serve(words, disturbed, (address) => faults.http(address));
 }
 
 void main();

@@ -71,9 +71,10 @@ export { assemble };
  *
  * @param words the arguments of `serve`
  * @param puttingTogether makes the daemon
+ * @param served takes the `host:port` of HTTP; undefined where it is off, or where its address cannot be used for now
  */
-export async function serve(words: readonly string[], puttingTogether = assemble): Promise<void> {
-  const code = await main(words, puttingTogether);
+export async function serve(words: readonly string[], puttingTogether = assemble, served = unheard): Promise<void> {
+  const code = await main(words, puttingTogether, served);
   await end(
     code,
     (ms) => sleep(clock, ms),
@@ -81,7 +82,16 @@ export async function serve(words: readonly string[], puttingTogether = assemble
   );
 }
 
-async function main(words: readonly string[], puttingTogether: typeof assemble): Promise<number> {
+/** Nobody hears where HTTP is served. */
+function unheard(_address: string | undefined): void {
+  // The log says it.
+}
+
+async function main(
+  words: readonly string[],
+  puttingTogether: typeof assemble,
+  served: typeof unheard,
+): Promise<number> {
   muteLibrary();
   let args: Arguments;
   try {
@@ -105,14 +115,14 @@ async function main(words: readonly string[], puttingTogether: typeof assemble):
   guardProcess(log, flush);
   const live = new LiveConfig(first, source.name, new Date(clock.wall()).toISOString());
   live.onChange(() => setLevel(live.logLevel));
-  const code = await run(args, puttingTogether, live, log, { source, around }, handOver);
+  const code = await run(args, { puttingTogether, served }, live, log, { source, around }, handOver);
   await flush(LAST_LINES_MS);
   return code;
 }
 
 async function run(
   args: Arguments,
-  puttingTogether: typeof assemble,
+  { puttingTogether, served }: { readonly puttingTogether: typeof assemble; readonly served: typeof unheard },
   live: LiveConfig,
   log: Log,
   config: Pick<ConstructorParameters<typeof PolicyReload>[0], 'source' | 'around'>,
@@ -184,7 +194,7 @@ async function run(
     log.error('broker.not-started', failure.message);
     return EXIT.failed;
   }
-  const health = serveHealth(daemon, metrics, settings, clock, log);
+  const health = serveHealth(daemon, metrics, settings, clock, log, served);
   const reload = new PolicyReload({
     ...config,
     live,

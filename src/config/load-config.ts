@@ -1,8 +1,8 @@
 // The way of a configuration at start: read, resolve, and either a generation to work with or every problem at once.
+import { everyProblem } from './every-problem.js';
 import { makeGeneration, type Generation } from './live-config.js';
 import type { CompileGlob, FormSource, HostFacts } from './ports.js';
-import { ConfigInvalid, located } from './problem.js';
-import { resolveSettings } from './resolve.js';
+import { ConfigInvalid } from './problem.js';
 
 /**
  * Reads and resolves the configuration.
@@ -17,8 +17,7 @@ export async function loadGeneration(
   compile: CompileGlob,
 ): Promise<Generation> {
   const read = await source.read();
-  if ('problems' in read) throw new ConfigInvalid(located(read.problems, read.locate), source.file);
-  const { problems } = resolveSettings(read.form, rootFlag, around);
-  if (problems.length > 0) throw new ConfigInvalid(located(problems, read.locate), source.file);
+  const problems = everyProblem(read, rootFlag, around);
+  if (problems.length > 0 || !('form' in read)) throw new ConfigInvalid(problems, source.file);
   return makeGeneration(read.form, rootFlag, around, compile);
 }

@@ -48,9 +48,16 @@ function tooLong(paths: Paths, form: PathsForm, rootFlag: string | undefined): C
     { key: 'brokerSocket', file: paths.brokerSocket },
     { key: 'allocSocket', file: paths.allocSocket },
     { key: 'podResources', file: path.join(paths.podResources, 'kubelet.sock') },
+    // Drivers choose the names of theirs: the problem is a directory in which none is short enough.
+    { key: 'pluginsRegistry', file: path.join(paths.pluginsRegistry, 's'), ofDrivers: paths.pluginsRegistry },
+    { key: 'plugins', file: path.join(paths.plugins, 's'), ofDrivers: paths.plugins },
   ] as const;
   const over = sockets
-    .map(({ key, file }) => ({ key, file, excess: Buffer.byteLength(file) - LONGEST_SOCKET_PATH }))
+    .map((socket) => ({
+      key: socket.key,
+      what: 'ofDrivers' in socket ? `shortest socket in ${socket.ofDrivers}` : `socket ${socket.file}`,
+      excess: Buffer.byteLength(socket.file) - LONGEST_SOCKET_PATH,
+    }))
     .filter(({ excess }) => excess > 0)
     .sort((a, b) => b.excess - a.excess);
   const worst = over[0];
@@ -60,7 +67,7 @@ function tooLong(paths: Paths, form: PathsForm, rootFlag: string | undefined): C
   return [
     {
       path: ofRoot && rootFlag !== undefined ? ['--root'] : ['paths', ofRoot ? 'root' : worst.key],
-      message: `the socket ${worst.file}${others} would have a path of ${worst.excess + LONGEST_SOCKET_PATH} bytes, and a unix socket address holds ${LONGEST_SOCKET_PATH}`,
+      message: `the ${worst.what}${others} would have a path of ${worst.excess + LONGEST_SOCKET_PATH} bytes, and a unix socket address holds ${LONGEST_SOCKET_PATH}`,
       remedy: `choose a path that is at least ${worst.excess} bytes shorter`,
     },
   ];
@@ -77,6 +84,7 @@ export function frontProblems(paths: Paths, front: ConfigForm['front']): ConfigP
     return [
       {
         path: ['front', 'kubeletDir'],
+        against: [['paths', key]],
         message: `${theirs} is the kubelet's, and paths.${key} is ${paths[key]}`,
         remedy: `give paths.${key} a directory of its own, or switch the front off`,
       },
@@ -103,6 +111,7 @@ function overlapping(paths: Paths): ConfigProblem[] {
       if (paths[inner] !== paths[outer] && outer === 'plugins') continue;
       problems.push({
         path: ['paths', inner],
+        against: [['paths', outer]],
         message: `${paths[inner]} is the same as or inside paths.${outer} (${paths[outer]})`,
         remedy: 'give each of them a directory of its own',
       });

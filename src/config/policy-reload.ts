@@ -4,10 +4,10 @@ import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import type { ReloadView } from '../model/views.js';
 import { changeText, diffForms, type Change } from './diff.js';
+import { everyProblem } from './every-problem.js';
 import { makeGeneration, takeWhileRunning, type LiveConfig } from './live-config.js';
 import type { CompileGlob, FormSource, HostFacts } from './ports.js';
-import { located, problemText, type ConfigProblem } from './problem.js';
-import { resolveSettings } from './resolve.js';
+import { problemText, type ConfigProblem } from './problem.js';
 
 /** The outcome of a reload. */
 export type ReloadOutcome =
@@ -71,9 +71,8 @@ export class PolicyReload {
   async #take(cause: string): Promise<ReloadOutcome> {
     const { source, rootFlag, around, compile, live } = this.#parts;
     const read = await source.read();
-    if ('problems' in read) return this.#refuse(located(read.problems, read.locate), cause);
-    const { problems } = resolveSettings(read.form, rootFlag, around);
-    if (problems.length > 0) return this.#refuse(located(problems, read.locate), cause);
+    const problems = everyProblem(read, rootFlag, around);
+    if (problems.length > 0 || !('form' in read)) return this.#refuse(problems, cause);
     const before = live.current.form;
     const taken = takeWhileRunning(before, read.form);
     const changes = diffForms(before, taken);

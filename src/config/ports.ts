@@ -3,10 +3,10 @@ import type { RootFacts } from '../model/root.js';
 import type { ConfigForm } from './file-form.js';
 import type { ConfigProblem, Locate } from './problem.js';
 
-/** A file that was read and has the right form, or its problems; and where its keys are. */
+/** A file that was read and has the right form, or its problems and the form without the wrong keys; and where its keys are. */
 export type ReadResult =
   | { readonly form: ConfigForm; readonly locate: Locate }
-  | { readonly problems: readonly ConfigProblem[]; readonly locate: Locate };
+  | { readonly problems: readonly ConfigProblem[]; readonly rest?: ConfigForm | undefined; readonly locate: Locate };
 
 /** The source of the written form. Never rejects: a file that cannot be read is a problem too. */
 export interface FormSource {

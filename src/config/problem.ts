@@ -11,6 +11,8 @@ export interface ConfigProblem {
   readonly message: string;
   /** The remedy, in one clause. */
   readonly remedy: string;
+  /** Other keys that the value was compared with. */
+  readonly against?: readonly KeyPath[];
   /** Where in the file, from 1; undefined for values that come from a flag or a default. */
   readonly line?: number;
   readonly column?: number;

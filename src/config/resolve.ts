@@ -126,6 +126,7 @@ function resolveSocket({ mode, group }: ConfigForm['socket'], problems: ConfigPr
   if (group !== 'inherit' && (bits & GROUP_WRITE) === 0) {
     problems.push({
       path: ['socket', 'group'],
+      against: [['socket', 'mode']],
       message: `the group ${String(group)} may not connect with socket.mode '${mode}', because connecting needs permission to write`,
       remedy: "write socket.mode: '0775' (or '0770'), or leave socket.group out",
     });
@@ -178,6 +179,7 @@ function orderProblems(form: ConfigForm): ConfigProblem[] {
     return [
       {
         path: lessPath,
+        against: [morePath],
         message: `${String(less)} is more than ${morePath.join('.')} (${String(more)})`,
         remedy: `lower it, or raise ${morePath.join('.')}`,
       },
@@ -220,6 +222,7 @@ function ruleProblems(form: ConfigForm): ConfigProblem[] {
     if (rule.flood?.penalty !== undefined && magnitude(quarantine) > magnitude(max)) {
       problems.push({
         path: [...flood, 'penalty'],
+        against: [['flood', 'penalty']],
         message: `its quarantine (${quarantine}) is more than its max (${max})`,
         remedy: 'lower quarantine, or raise max',
       });

@@ -34,7 +34,9 @@ export function serveHealth(
   settings: Settings,
   clock: Clock,
   log: Log,
+  served: (address: string | undefined) => void,
 ): HealthServer | undefined {
+  if (settings.http.listen === undefined) served(undefined);
   const pages = healthPages({
     phase: () => daemon.standing.view(),
     metrics,
@@ -43,7 +45,11 @@ export function serveHealth(
   });
   const page = settings.http.page === 'on' ? openPage(daemon, settings, clock, log) : undefined;
   return startHealthServer(settings.http, new Map([...(page?.routes ?? []), ...pages]), clock, log, {
-    told: (why) => daemon.conditions.set('http', why),
+    told: (why) => {
+      daemon.conditions.set('http', why);
+      if (why !== undefined) served(undefined);
+    },
+    opened: served,
     closes: () => page?.close(),
   });
 }

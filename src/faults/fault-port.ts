@@ -41,6 +41,7 @@ export class FaultPort implements RosterListener, ListListener {
   #spans: readonly Span[] = [];
   #denials = 0;
   #core: Core | undefined;
+  #journal: { readonly seq: number } | undefined;
   #isPictureDue = false;
   #lastPicture = '';
 
@@ -57,6 +58,11 @@ export class FaultPort implements RosterListener, ListListener {
   /** The phase of the broker changed. */
   phase(phase: Extract<BrokerNews, { kind: 'phase' }>['phase']): void {
     this.#parts.tell({ kind: 'phase', at: this.#now(), phase });
+  }
+
+  /** HTTP is served at an address, or is not. */
+  http(address: string | undefined): void {
+    this.#parts.tell({ kind: 'http', at: this.#now(), address });
   }
 
   /** Stands between the core and its neighbours. */
@@ -95,9 +101,14 @@ export class FaultPort implements RosterListener, ListListener {
     };
   }
 
-  /** Tells how the plugins of a core are from now on, each time that changes, and after all its listeners. */
-  follow(core: Core): void {
+  /**
+   * Tells how the plugins of a core are from now on, each time that changes, and after all its listeners.
+   *
+   * @param journal numbers its events
+   */
+  follow(core: Core, journal: { readonly seq: number }): void {
     this.#core = core;
+    this.#journal = journal;
     core.roster.listeners.follow(this);
     core.inventory.listeners.follow(this);
   }
@@ -118,8 +129,13 @@ export class FaultPort implements RosterListener, ListListener {
   #events(inner: EventSink): EventSink {
     return {
       record: (draft: EventDraft) => {
+        const before = this.#journal?.seq ?? 0;
         inner.record(draft);
-        this.#parts.tell({ kind: 'event', at: this.#now(), event: { reason: '', plugin: '', socket: '', ...draft } });
+        const seq = this.#journal?.seq ?? 0;
+        const at = this.#now();
+        const { type, reason = '', plugin = '', socket = '', message } = draft;
+        const event = { time: new Date(at).toISOString(), type, reason, plugin, socket, message };
+        this.#parts.tell({ kind: 'event', at, event: seq > before ? { ...event, seq } : event });
       },
     };
   }
@@ -141,7 +157,8 @@ export class FaultPort implements RosterListener, ListListener {
     if (subject.pulled) return inner();
     const verdict = this.#verdictFor(subject);
     const { door, type, name } = subject;
-    this.#parts.tell({ kind: 'call', at: this.#now(), door, type, name, fate: this.#fateOf(name, verdict) });
+    const heldMs = verdict?.kind === 'delay' ? verdict.delayMs : 0;
+    this.#parts.tell({ kind: 'call', at: this.#now(), door, type, name, fate: this.#fateOf(name, verdict), heldMs });
     return verdict ?? inner();
   }
 

@@ -248,7 +248,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   #ask(asked: RegistrationLimit, subject: FloodSubject, bucket: Bucket): FloodVerdict {
     if (asked.limiter.tryTake()) return PASS;
-    const { verdict, action, message } = exceeded(asked, subject.door === 'register');
+    const { verdict, action, message } = exceeded(asked, bucket.who, subject.door === 'register');
     this.#ports.metrics.floodExceeded(asked.limit, action);
     asked.noted();
     // The limits of many are exceeded by no plugin's own doing: no strike.

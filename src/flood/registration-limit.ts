@@ -52,11 +52,13 @@ export interface Exceeded {
 /**
  * Decides about a registration that found no permit. A delayed one stands in the line of its limit from now on.
  *
+ * @param who the plugin or plugins that the registration is of, for limits of many
  * @param isCalled somebody waits for an answer; otherwise the broker came by itself, and each action means to wait
  */
-export function exceeded(asked: RegistrationLimit, isCalled: boolean): Exceeded {
+export function exceeded(asked: RegistrationLimit, who: string, isCalled: boolean): Exceeded {
   const { settings, mode } = asked;
-  const why = `${asked.doing} more often than ${asked.source}.${asked.limit} allows (${figures(settings)})`;
+  const whose = asked.limit === 'register' ? '' : `${who}: `;
+  const why = `${whose}${asked.doing} more often than ${asked.source}.${asked.limit} allows (${figures(settings)})`;
   if (mode === 'observe') {
     return {
       verdict: { kind: 'pass' },

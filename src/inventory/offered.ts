@@ -27,6 +27,9 @@ export interface ResourceHealth {
   readonly held: number;
 }
 
+/** States of a plugin that is not lost: an orphaned one has lost its path and goes on serving. */
+const THERE: ReadonlySet<string> = new Set(['ready', 'restored', 'orphaned']);
+
 /** All resources that plugins offer. */
 export class OfferedResources implements ServedResources {
   readonly #lists: HeldLists;
@@ -45,7 +48,7 @@ export class OfferedResources implements ServedResources {
   /** How many devices of each can be used, cannot, or have lost their plugin. */
   health(): ResourceHealth[] {
     return [...this.all().values()].map(({ name, owner, capacity, allocatable }) => {
-      const isThere = owner.state === 'ready' || owner.state === 'restored';
+      const isThere = THERE.has(owner.state);
       const rest = capacity - allocatable;
       return { resource: name, healthy: allocatable, unhealthy: isThere ? rest : 0, held: isThere ? 0 : rest };
     });

@@ -100,10 +100,11 @@ export interface RestartOptions {
 /** A broker that was started. Everything that asks it rejects with a BrokerError while it does not run. */
 export interface Broker extends AsyncDisposable {
   readonly root: string;
+  /** As the keys of the config that it was made with say; of a config file those that a root has by default. */
   readonly paths: Readonly<Record<'devicePlugins' | 'kubeletSocket' | 'registry' | 'plugins' | 'adminSocket', string>>;
   /** Of the present life. */
   readonly pid: number | undefined;
-  /** Where `http.listen` came to be, port 0 included; undefined while it is off (known from a line of level info). */
+  /** Where `http.listen` came to be, port 0 included; undefined while it is off or cannot be opened. */
   readonly url: URL | undefined;
   /** The end of its log, all lives together. */
   readonly log: string;

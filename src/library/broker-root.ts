@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../platform/fs/remove-tree.js';
-import type { Broker, ConfigInput } from './broker-api.js';
+import type { Broker, BrokerOptions, ConfigInput } from './broker-api.js';
 
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
 const LONGEST_ROOT = 50;
@@ -32,24 +32,39 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
   return { root, isTemporary: true, configFile: path.join(root, 'config.json') };
 }
 
-/** The paths of a broker of the library: those that a root has by default. */
-export function pathsBelow(root: string): Broker['paths'] {
-  const devicePlugins = path.join(root, 'device-plugins');
+/** The paths of a broker of the library, as the keys of its config say; of a file those that a root has by default. */
+export function pathsOf(root: string, config: BrokerOptions['config']): Broker['paths'] {
+  const written = typeof config === 'object' ? config['paths'] : undefined;
+  const keys = new Map<string, unknown>(typeof written === 'object' && written !== null ? Object.entries(written) : []);
+  const at = (key: string, standard: string): string => {
+    const value = keys.get(key);
+    return path.resolve(root, typeof value === 'string' ? value : standard);
+  };
+  const devicePlugins = at('devicePlugins', 'device-plugins');
   return {
     devicePlugins,
     kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
-    registry: path.join(root, 'plugins_registry'),
-    plugins: path.join(root, 'plugins'),
-    adminSocket: path.join(root, 'broker.sock'),
+    registry: at('pluginsRegistry', 'plugins_registry'),
+    plugins: at('plugins', 'plugins'),
+    adminSocket: at('brokerSocket', 'broker.sock'),
   };
 }
 
 /** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */
 export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | string): string {
   if (typeof config === 'string') return path.resolve(config);
-  const standard = { http: { listen: 'off' }, cdi: { dir: 'cdi' } };
-  writeFileSync(configFile, JSON.stringify({ ...standard, ...config }));
+  const { http, cdi } = config;
+  const written = { ...config, http: withStandard({ listen: 'off' }, http), cdi: withStandard({ dir: 'cdi' }, cdi) };
+  writeFileSync(configFile, JSON.stringify(written));
   return configFile;
+}
+
+/** A section with keys that it has unless it says otherwise; one that is none is left to the check. */
+function withStandard(standard: object, section: unknown): unknown {
+  if (section === undefined) return standard;
+  return typeof section === 'object' && section !== null && !Array.isArray(section)
+    ? { ...standard, ...section }
+    : section;
 }
 
 /** Removes our files. Idempotent. */

@@ -163,8 +163,13 @@ export class Lives {
   }
 
   #told(child: BrokerChild, news: BrokerNews): void {
-    if (news.kind === 'phase' && news.phase !== 'stopping') this.#opened?.();
-    if (child === this.#child) this.#tell.news(news);
+    if (child !== this.#child) return;
+    if (news.kind === 'http') {
+      this.#url = news.address === undefined ? undefined : new URL(`http://${news.address}`);
+      // The last that a start does: plugins can come in, and the address is known to whom the start is told.
+      this.#opened?.();
+    }
+    this.#tell.news(news);
   }
 
   #ended(child: BrokerChild, end: LifeEnd | Error): void {
@@ -181,11 +186,7 @@ export class Lives {
     if (log === 'inherit') process.stderr.write(chunk);
     const lines = (this.#line + chunk.toString()).split('\n');
     this.#line = lines.pop() ?? '';
-    for (const line of lines) {
-      if (typeof log === 'function') log(line);
-      const [, address] = /"http\.listening".*"address":"([^"]+)"/.exec(line) ?? [];
-      if (address !== undefined) this.#url = new URL(`http://${address}`);
-    }
+    if (typeof log === 'function') for (const line of lines) log(line);
   }
 
   /** Our process ends on the spot. */

@@ -69,10 +69,13 @@ export interface PluginPicture {
   readonly isDurable: boolean;
 }
 
+/** An event as `events -o json` has it, without a number where the broker only counts it among equal ones. */
+export type ToldEvent = Omit<BrokerEvent, 'seq' | 'facts'> & Partial<Pick<BrokerEvent, 'seq'>>;
+
 /** The broker's messages, as things happen. `at` is epoch milliseconds. */
 export type BrokerNews =
   | { readonly kind: 'phase'; readonly at: number; readonly phase: BrokerView['phase'] }
-  | { readonly kind: 'event'; readonly at: number; readonly event: Omit<BrokerEvent, 'time' | 'seq'> }
+  | { readonly kind: 'event'; readonly at: number; readonly event: ToldEvent }
   /** A plugin asked to be registered, or its registration socket was asked. */
   | {
       readonly kind: 'call';
@@ -81,9 +84,13 @@ export type BrokerNews =
       readonly type: string;
       readonly name: string;
       readonly fate: CallFate;
+      /** Milliseconds for which a fault holds it; 0: it is decided at once. */
+      readonly heldMs: number;
     }
   /** All plugins, each time something changed. */
   | { readonly kind: 'picture'; readonly at: number; readonly plugins: readonly PluginPicture[] }
+  /** HTTP is served at this `host:port` from now on; undefined: it is off, or its address cannot be used for now. */
+  | { readonly kind: 'http'; readonly at: number; readonly address: string | undefined }
   /** A list stream of one plugin is open from now on, or is not any more. */
   | { readonly kind: 'stream'; readonly at: number; readonly socket: string; readonly is: 'up' | 'down' }
   /** The breaking of one plugin's stream is over: all the times, or until it failed. */

@@ -1,6 +1,7 @@
 // Runs scenarios: the first to see whether the plugin comes up, then the others, side by side where it bears that.
 import { availableParallelism } from 'node:os';
 import { DEVICE_PLUGIN } from '../model/ids.js';
+import type { PluginPicture } from '../model/fault-port.js';
 import { judge } from './judge.js';
 import { agreed } from './repeated.js';
 import type { Known, Profile } from './rig.js';
@@ -36,7 +37,7 @@ export interface Campaign {
 interface Trial {
   readonly result: ScenarioResult;
   readonly known: Known | undefined;
-  readonly hasDevices: boolean;
+  readonly plugins: readonly PluginPicture[];
   /** Several instances of it can run on this machine, each with a registry of its own. */
   readonly isSideBySide: boolean;
 }
@@ -45,6 +46,7 @@ interface Trial {
  * Runs scenarios and gives their results in the same order.
  *
  * @param halt ends all of the rig factory's rigs, when one of them shows a bug of ours
+ * @param seen takes what came up in the first scenario, once
  * @throws the reason of the rig factory's signal when it aborts
  */
 export async function runCampaign(
@@ -52,6 +54,7 @@ export async function runCampaign(
   rigFactory: RigFactory,
   halt: AbortController,
   progress: Progress,
+  seen: (plugins: readonly PluginPicture[]) => void,
 ): Promise<readonly ScenarioResult[]> {
   const { scenarios } = campaign;
   const rest = scenarios.filter(({ name }) => name !== firstList.name);
@@ -65,6 +68,7 @@ export async function runCampaign(
   const trial = await tryOut(campaign, rigFactory, isAsked, (what) => {
     if (isAsked) progress.step(firstList.name, what);
   });
+  seen(trial.plugins);
   if (isAsked) done(await repeated(firstList, trial.result, campaign, rigFactory, trial.known, progress));
   const { known } = trial;
   const waiting: Scenario[] = [];
@@ -146,11 +150,12 @@ async function tryOut(
   const first = rigFactory.make(undefined, isAsked ? { scenario: firstList, run: 1 } : undefined, onNote);
   try {
     const result = await told(first, firstList, campaign);
-    if (result.verdict !== 'passed') return { result, known: undefined, hasDevices: false, isSideBySide: false };
+    const { plugins } = first.rig;
+    if (result.verdict !== 'passed') return { result, known: undefined, plugins, isSideBySide: false };
     const { known } = first.rig;
     const wantsSecond = rigFactory.isOurs && campaign.scenarios.some(({ name }) => name !== firstList.name);
     const isSideBySide = wantsSecond && (await comesUpBeside(rigFactory, known)) && first.rig.isServed();
-    return { result, known, hasDevices: first.rig.plugins.some(({ type }) => type === DEVICE_PLUGIN), isSideBySide };
+    return { result, known, plugins, isSideBySide };
   } finally {
     await first.close();
   }
@@ -171,7 +176,7 @@ async function comesUpBeside(rigFactory: RigFactory, known: Known | undefined): 
 }
 
 function reasonToSkip(scenario: Scenario, trial: Trial, isOurs: boolean, profile: Profile): Reason | undefined {
-  const { result, known, hasDevices } = trial;
+  const { result, known, plugins } = trial;
   if (known === undefined) {
     if (result.code === 'unsettled') return { code: 'unsettled', why: `not run: ${result.evidence}` };
     if (result.verdict === 'skipped') return { code: result.code, why: result.evidence };
@@ -181,7 +186,7 @@ function reasonToSkip(scenario: Scenario, trial: Trial, isOurs: boolean, profile
   if (scenario.needsCommand === true && !isOurs) {
     return notApplicable('a plugin that runs already cannot be started a second time');
   }
-  if (scenario.isAboutDevices === true && !hasDevices) {
+  if (scenario.isAboutDevices === true && !plugins.some(({ type }) => type === DEVICE_PLUGIN)) {
     return notApplicable('it is about device lists, and this driver has none');
   }
   if (scenario.doors.includes(known.door)) return undefined;

@@ -28,7 +28,7 @@ export interface PluginProcessParts {
   /** A process of it is there, or has ended. */
   readonly span: (pid: number, is: 'up' | 'down', how: string) => void;
   /** It wrote something. */
-  readonly wrote: (chunk: Buffer) => void;
+  readonly wrote: (stream: 'out' | 'err', chunk: Buffer) => void;
 }
 
 /** One running command. */
@@ -74,12 +74,12 @@ export class PluginProcess implements Subject {
     if (child === undefined) return;
     this.#child = child;
     const startedAt = (this.#startedAt = Date.now());
-    const take = (chunk: Buffer): void => {
+    const take = (stream: 'out' | 'err', chunk: Buffer): void => {
       this.#output.take(chunk);
-      wrote(chunk);
+      wrote(stream, chunk);
     };
-    child.stdout.on('data', take);
-    child.stderr.on('data', take);
+    child.stdout.on('data', (chunk: Buffer) => take('out', chunk));
+    child.stderr.on('data', (chunk: Buffer) => take('err', chunk));
     child.once('error', (failure) => {
       this.#child = undefined;
       this.#notStarted(failure);

@@ -17,13 +17,15 @@ const line = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, what
 
 /** Every kind of line. */
 export const recordLine = z.discriminatedUnion('kind', [
-  line('run', 'First line of a run', {
+  line('run', 'First line of a run, written when the plugin came up, or did not', {
     v: z.literal(RECORD_VERSION),
     tool: text.describe('Version of plugin-broker'),
     at: text.describe('When it began, RFC 3339'),
     command: z.array(text).describe('The command of the plugin as it was given, with its names in braces'),
     profile: z.enum(['broker', 'kubelet']).describe('The registry by whose behaviour the plugin is judged'),
     label: text.describe('The name of the run where several are compared, such as a version of the plugin'),
+    resources: z.array(text).describe('Names of its resources and drivers; empty where none came up'),
+    door: z.enum(['register', 'watcher']).optional().describe('Where it registers; absent where it never did'),
   }),
   line('begin', 'A scenario begins', {
     s: scenario,
@@ -46,6 +48,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     door: z.enum(['register', 'watcher']),
     resource: text,
     fate: z.enum(['passed', 'refused', 'held', 'denied']),
+    ms: z.number().int().describe('Milliseconds for which verify holds it; 0: it is decided at once'),
   }),
   line('devices', 'The devices of one plugin as the broker would tell them to a node, each time they change', {
     s: scenario,
@@ -56,10 +59,14 @@ export const recordLine = z.discriminatedUnion('kind', [
     state: text,
     reason: text,
   }),
-  line('event', 'An event of the broker', {
+  line('event', 'An event of the broker, as events -o json prints it', {
     s: scenario,
     t: ms,
-    event: z.object({ type: text, reason: text, plugin: text, socket: text, message: text }),
+    event: z.object({
+      time: text.describe('RFC 3339'),
+      seq: z.number().int().optional().describe('Absent where the broker only counts it among equal ones'),
+      ...{ type: text, reason: text, plugin: text, socket: text, message: text },
+    }),
   }),
   line('note', 'An act of verify, or the fate of a process of the plugin', {
     s: scenario,
@@ -71,6 +78,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     s: scenario,
     t: ms,
     from: z.enum(['plugin', 'second', 'broker']),
+    stream: z.enum(['out', 'err']),
     text,
   }),
   line('verdict', 'A scenario is over', {

@@ -23,6 +23,8 @@ export type WriteLine = (line: RecordLine) => void;
 
 type Lane = RecordOf<'span'>['lane'];
 type Source = RecordOf<'log'>['from'];
+type Stream = RecordOf<'log'>['stream'];
+type Pipe = `${Source} ${Stream}`;
 
 /** Records one scenario. Its clock is the wall clock of this machine, as are the recorded times. */
 export class ScenarioRecorder {
@@ -33,9 +35,11 @@ export class ScenarioRecorder {
   readonly #devices = new Map<string, string>();
   readonly #sockets = new Map<string, string>();
   readonly #streams = new Set<string>();
-  /** The begun line of each process, until its end comes. */
-  readonly #partial = new Map<Source, string>();
-  readonly #tail: { from: Source; t: number; chunk: Buffer }[] = [];
+  /** The begun line of each process and stream, until its end comes. */
+  readonly #partial = new Map<Pipe, string>();
+  readonly #tail: { pipe: Pipe; t: number; chunk: Buffer }[] = [];
+  /** The pipes of which something between head and tail is left out. */
+  readonly #cut = new Set<Pipe>();
   #headBytes = 0;
   #tailBytes = 0;
   #leftOutBytes = 0;
@@ -59,11 +63,10 @@ export class ScenarioRecorder {
     if (news.kind === 'call') {
       this.#calls += 1;
       if (this.#calls > MAX_CALLS) this.#leftOut += 1;
-      else this.#write({ kind: 'call', s, t, door: news.door, resource: news.name, fate: news.fate });
+      else this.#write({ kind: 'call', s, t, door: news.door, resource: news.name, fate: news.fate, ms: news.heldMs });
     } else if (news.kind === 'event') {
-      const { type, reason, plugin, socket, message } = news.event;
-      const [where, words] = [this.#redact(socket), this.#redact(message)];
-      this.#moment({ kind: 'event', s, t, event: { type, reason, plugin, socket: where, message: words } });
+      const [socket, message] = [this.#redact(news.event.socket), this.#redact(news.event.message)];
+      this.#moment({ kind: 'event', s, t, event: { ...news.event, socket, message } });
     } else if (news.kind === 'phase') {
       this.#moment({ kind: 'note', s, t, who: 'broker', what: `is ${news.phase}` });
     } else if (news.kind === 'stream') {
@@ -86,23 +89,26 @@ export class ScenarioRecorder {
   }
 
   /** A process wrote something. Whole lines are written, so that nothing private is cut in two and overlooked. */
-  log(from: Source, chunk: Buffer): void {
+  log(from: Source, stream: Stream, chunk: Buffer): void {
     if (this.#isOver) return;
+    const pipe: Pipe = `${from} ${stream}`;
     const t = this.#t(Date.now());
     if (this.#tail.length === 0 && this.#headBytes + chunk.length <= LOG_BYTES) {
       this.#headBytes += chunk.length;
-      const text = (this.#partial.get(from) ?? '') + chunk.toString('utf8');
+      const text = (this.#partial.get(pipe) ?? '') + chunk.toString('utf8');
       const end = text.lastIndexOf('\n') + 1;
-      this.#partial.set(from, text.slice(end));
-      if (end > 0) this.#logLine(from, t, text.slice(0, end));
+      this.#partial.set(pipe, text.slice(end));
+      if (end > 0) this.#logLine(pipe, t, text.slice(0, end));
       return;
     }
-    this.#tail.push({ from, t, chunk });
+    this.#tail.push({ pipe, t, chunk });
     this.#tailBytes += chunk.length;
     while (this.#tailBytes > LOG_BYTES && this.#tail.length > 1) {
-      const dropped = this.#tail.shift()?.chunk.length ?? 0;
-      this.#tailBytes -= dropped;
-      this.#leftOutBytes += dropped;
+      const dropped = this.#tail.shift();
+      if (dropped === undefined) break;
+      this.#tailBytes -= dropped.chunk.length;
+      this.#leftOutBytes += dropped.chunk.length;
+      this.#cut.add(dropped.pipe);
     }
   }
 
@@ -110,7 +116,7 @@ export class ScenarioRecorder {
   end(result: ScenarioResult, isWarning: boolean): void {
     const s = this.#name;
     const t = this.#t(Date.now());
-    for (const [from, text] of this.#partial) if (text !== '') this.#logLine(from, t, text);
+    for (const [pipe, text] of this.#partial) if (text !== '') this.#logLine(pipe, t, text);
     this.#writeTail(t);
     if (this.#leftOut > 0) {
       this.#write({ kind: 'note', s, t, who: 'verify', what: `${this.#leftOut} more moments are left out` });
@@ -157,8 +163,8 @@ export class ScenarioRecorder {
   }
 
   #writeTail(t: number): void {
-    for (const from of new Set(this.#tail.map((entry) => entry.from))) {
-      const own = this.#tail.filter((entry) => entry.from === from);
+    for (const pipe of new Set(this.#tail.map((entry) => entry.pipe))) {
+      const own = this.#tail.filter((entry) => entry.pipe === pipe);
       const bytes = Buffer.concat(own.map(({ chunk }) => chunk));
       const kept = bytes.subarray(Math.max(0, bytes.length - LOG_BYTES));
       this.#leftOutBytes += bytes.length - kept.length;
@@ -166,14 +172,15 @@ export class ScenarioRecorder {
       if (this.#leftOutBytes > 0) this.#write({ kind: 'note', s: this.#name, t, who: 'verify', what });
       this.#leftOutBytes = 0;
       // The rest of a line that was cut may be a part of private data, which is not recognised.
-      const isCut = kept.length < bytes.length || this.#headBytes > 0;
+      const isCut = kept.length < bytes.length || this.#cut.has(pipe) || (this.#partial.get(pipe) ?? '') !== '';
       const text = kept.toString('utf8');
-      this.#logLine(from, own[0]?.t ?? t, isCut && text.includes('\n') ? text.slice(text.indexOf('\n') + 1) : text);
+      this.#logLine(pipe, own[0]?.t ?? t, isCut && text.includes('\n') ? text.slice(text.indexOf('\n') + 1) : text);
     }
   }
 
-  #logLine(from: Source, t: number, text: string): void {
-    if (text !== '') this.#write({ kind: 'log', s: this.#name, t, from, text: this.#redact(text) });
+  #logLine(pipe: Pipe, t: number, text: string): void {
+    const [from, stream] = pipe.split(' ') as [Source, Stream];
+    if (text !== '') this.#write({ kind: 'log', s: this.#name, t, from, stream, text: this.#redact(text) });
   }
 
   #moment(line: RecordLine): void {

@@ -92,7 +92,7 @@ export class RigFactory {
       changes,
       onNews: (news) => witness.take(news),
       span: (pid, is, how) => recorder?.span('broker', String(pid), is, how),
-      wrote: (chunk) => recorder?.log('broker', chunk),
+      wrote: (chunk) => recorder?.log('broker', 'err', chunk),
     });
     const subjects: Subject[] = [];
     const newSubject = (): Subject => {
@@ -156,7 +156,7 @@ export class RigFactory {
       changes,
       note: (what) => witness.note('plugin', index === 0 ? what : `second instance: ${what}`),
       span: (pid, is, how) => recorder?.span(lane, String(pid), is, how),
-      wrote: (chunk) => recorder?.log(lane, chunk),
+      wrote: (stream, chunk) => recorder?.log(lane, stream, chunk),
     });
   }
 

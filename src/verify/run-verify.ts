@@ -5,6 +5,7 @@ import { BindProblem, tryBind } from './bind.js';
 import { CommandProblem, findCommand } from './command.js';
 import { makeDirectories, removeDirectories } from './directories.js';
 import type { WriteLine } from './recorder.js';
+import { RunLine, type RunFacts } from './run-line.js';
 import type { ScenarioResult } from './verdict.js';
 import { RigFactory } from './rig-factory.js';
 
@@ -19,8 +20,15 @@ export interface VerifyOptions extends Campaign {
   readonly attachedRoot: string | undefined;
   /** The broker's program: node, and its arguments. */
   readonly program: readonly string[];
-  /** Takes the record, without the line of the run itself. */
-  readonly write?: WriteLine | undefined;
+  /** Undefined where nobody wants a record. */
+  readonly record?: Recording | undefined;
+}
+
+/** The record of a run. */
+export interface Recording {
+  readonly run: RunFacts;
+  /** Takes its lines, that of the run first. */
+  readonly write: WriteLine;
 }
 
 /**
@@ -34,13 +42,14 @@ export async function runVerify(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<readonly ScenarioResult[]> {
-  const { command, env, isBound, attachedRoot, program, profile, write } = options;
+  const { command, env, isBound, attachedRoot, program, profile, record } = options;
   const unknown = findUnknown(command);
   if (unknown !== undefined) throw new CommandProblem(unknown);
   const [name, ...args] = command;
   const found = name === undefined ? undefined : { file: findCommand(name, env['PATH'] ?? ''), args };
   if (isBound) checkBind();
   const halt = new AbortController();
+  const runLine = record && new RunLine(record.run, record.write);
   const rigFactory = new RigFactory({
     program,
     command: found,
@@ -48,16 +57,17 @@ export async function runVerify(
     isBound,
     attachedRoot,
     profile,
-    write,
+    write: runLine?.take,
     signal: AbortSignal.any([signal, halt.signal]),
   });
   const abandon = (): void => rigFactory.abandon();
   process.once('exit', abandon);
   try {
-    return await runCampaign(options, rigFactory, halt, progress);
+    return await runCampaign(options, rigFactory, halt, progress, (plugins) => runLine?.begin(plugins));
   } finally {
     process.off('exit', abandon);
     rigFactory.close();
+    runLine?.begin([]);
   }
 }
 

@@ -1,9 +1,11 @@
 // `verifyPlugin`: the command `verify` for programs.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { programFile } from '../platform/process/program-file.js';
+import type { RunFacts } from './run-line.js';
 import { runVerify, whyNotStarted } from './run-verify.js';
 import { SCENARIOS } from './scenarios.js';
 import type { ScenarioResult } from './verdict.js';
-import type { RecordLine } from './record.js';
 
 /** The scenarios to verify, and how. */
 export interface VerifyOptions {
@@ -17,7 +19,7 @@ export interface VerifyOptions {
   readonly scenarios?: readonly string[];
   /** Ends it, with its reason. */
   readonly signal?: AbortSignal;
-  /** Hears each line of the record as it happens (docs/verify.md). */
+  /** Hears each line of the record (docs/verify.md): that of the run first, when the plugin came up, then as it happens. */
   readonly on?: (line: VerifyLine) => void;
 }
 
@@ -58,7 +60,10 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
   if (unknown !== undefined)
     throw new TypeError(`there is no scenario ${unknown}: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
   if (command.length === 0) throw new TypeError('the command of the plugin is missing');
-  const write = on && ((line: RecordLine): void => on(line));
+  const label = path.basename(command[0] ?? '');
+  const at = new Date().toISOString();
+  const program = programFile();
+  const run: RunFacts = { tool: versionOf(program), at, command: [...command], profile: 'broker', label };
   try {
     const results = await runVerify(
       {
@@ -71,8 +76,8 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
         env,
         isBound: bind,
         attachedRoot: undefined,
-        program: [process.execPath, programFile()],
-        write,
+        program: [process.execPath, program],
+        record: on && { run, write: (line) => on(line) },
       },
       { began: () => undefined, step: () => undefined, ended: () => undefined },
       signal ?? new AbortController().signal,
@@ -82,6 +87,11 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
     const why = whyNotStarted(thrown);
     throw why === undefined ? thrown : new TypeError(why, { cause: thrown });
   }
+}
+
+function versionOf(program: string): string {
+  const text = readFileSync(path.join(path.dirname(program), '../package.json'), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
 }
 
 function resultOf({ name, verdict, code, seconds, evidence, output }: ScenarioResult): VerifyResult {

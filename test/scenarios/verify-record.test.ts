@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { BrokerEvent } from '../../src/model/event.js';
 import { run } from '../support/program.js';
 import { tempDir } from '../support/temp-dir.js';
 import { inShell, simCommand } from '../support/verifying.js';
@@ -46,6 +47,10 @@ describe('verify', { concurrency: 3 }, () => {
     const lines = linesOf(file('e.jsonl'));
     for (const line of lines) assert.ok(isValid(line), `${JSON.stringify(line)}: ${JSON.stringify(isValid.errors)}`);
     const kinds = new Set(lines.map(({ kind }) => kind));
+    const [first] = lines;
+    assert.deepEqual([first?.kind, first?.['resources'], first?.['door']], ['run', ['example.com/sim'], 'register']);
+    const events = lines.flatMap((line) => (line.kind === 'event' ? [line['event'] as BrokerEvent] : []));
+    assert.ok(events.some(({ type, seq, time }) => type === 'registered' && seq > 0 && Date.parse(time) > 0));
     for (const kind of ['run', 'begin', 'span', 'call', 'devices', 'event', 'note', 'log', 'verdict']) {
       assert.ok(kinds.has(kind), kind);
     }

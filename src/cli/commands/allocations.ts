@@ -5,14 +5,15 @@ import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import { allocatorOf, answered, withAllocator, withWants, type WantOptions } from '../allocator-options.js';
 import { CliError, EXIT } from '../exit.js';
 import { grantedText, LEASE_FORMATS, leaseJson, leaseText, ownerOf, type LeaseFormat } from '../lease-output.js';
+import { documentText, namesText } from '../output/format.js';
 import { ago, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
-import { visibleJson } from '../output/text.js';
 import { painter, type Paint } from '../output/tones.js';
 import { show } from '../output/watch.js';
 import {
   clientOf,
   durationOption,
+  LIST_FORMATS,
   showing,
   withAddress,
   withWatch,
@@ -23,8 +24,8 @@ import type { Terminal } from '../terminal.js';
 import { wantsOf } from '../wants.js';
 
 /** How `allocations` can print leases. */
-const LIST_FORMATS = ['table', 'json', 'env', 'cdi', 'args'] as const;
-type ListFormat = (typeof LIST_FORMATS)[number];
+const FORMATS = [...LIST_FORMATS, 'env', 'cdi', 'args'] as const;
+type Format = (typeof FORMATS)[number];
 
 /** Adds `allocate`. */
 export function addAllocate(program: Command, terminal: Terminal): void {
@@ -75,19 +76,24 @@ export function addRelease(program: Command, terminal: Terminal): void {
 export function addAllocations(program: Command, terminal: Terminal): void {
   const command = program.command('allocations').argument('[resource]', 'only leases with devices of it');
   addReset(command, terminal);
-  withWatch(withAllocator(command), LIST_FORMATS)
+  withWatch(withAllocator(command), FORMATS)
     .summary('who has which devices, and since when')
     .description(
       'Lists leases with their owners and devices, oldest first: one’s own, and for root those of everybody, and of pods.',
     )
-    .action(async (resource: string | undefined, options: AddressOptions & WatchOptions<ListFormat>) => {
+    .action(async (resource: string | undefined, options: AddressOptions & WatchOptions<Format>) => {
       const allocator = allocatorOf(options);
       await show(terminal, showing(options), async () => {
         const leases = await answered(allocator.list(resource ?? '', terminal.interruption()));
         const { output } = options;
-        if (output !== 'table' && output !== 'json') return shownText(leaseTexts(leases, output, terminal), terminal);
-        if (output === 'json') return `${visibleJson(leases.map(leaseJson), options.watch === true)}\n`;
-        return leaseTable(leases, terminal.now(), painter(terminal.hasColours));
+        if (output === 'json' || output === 'yaml') {
+          return documentText(leases.map(leaseJson), output, options.watch === true);
+        }
+        if (output === 'name') return namesText(leases.map(({ id }) => visible(id)).filter((id) => id !== ''));
+        if (output !== 'table' && output !== 'wide') {
+          return shownText(leaseTexts(leases, output, terminal), terminal);
+        }
+        return leaseTable(leases, terminal.now(), painter(terminal.hasColours), output === 'wide');
       });
     });
 }
@@ -139,7 +145,7 @@ function addReset(allocations: Command, terminal: Terminal): void {
     });
 }
 
-function leaseTable(leases: readonly Lease[], now: number, paint: Paint): string {
+function leaseTable(leases: readonly Lease[], now: number, paint: Paint, isWide: boolean): string {
   if (leases.length === 0) return 'no leases\n';
   const columns: readonly Column<Lease>[] = [
     { title: 'OWNER', of: ownerOf },
@@ -149,8 +155,18 @@ function leaseTable(leases: readonly Lease[], now: number, paint: Paint): string
     { title: 'UNTIL', of: untilText },
     { title: 'UID', of: ({ uid }) => known(uid) },
     { title: 'LEASE', of: ({ id }) => id },
+    ...(isWide
+      ? [
+          { title: 'KEY', of: ({ key }: Lease) => visible(key) },
+          { title: 'CDI', of: cdiText },
+        ]
+      : []),
   ];
   return table(columns, leases, paint);
+}
+
+function cdiText({ cdiDevices }: Lease): string {
+  return visible(cdiDevices.join(' '));
 }
 
 /** The end of the lease's life. */

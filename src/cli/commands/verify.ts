@@ -4,7 +4,7 @@ import path from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { junit } from '../../verify/junit.js';
 import { SCENARIOS } from '../../verify/scenarios.js';
-import type { WriteLine } from '../../verify/recorder.js';
+import type { Recording } from '../../verify/run-verify.js';
 import type { Scenario } from '../../verify/scenario.js';
 import type { ScenarioResult } from '../../verify/verdict.js';
 import { CliError, Ended, EXIT } from '../exit.js';
@@ -85,11 +85,11 @@ async function runCommand(
   const at = new Date(terminal.now()).toISOString();
   const label = options.label ?? path.basename(command[0] ?? attachedRoot ?? '');
   const run = { tool: version, at, command: [...command], profile: options.profile, label };
-  const record = new RunRecord(run, options.events);
+  const record = new RunRecord(options.events);
   const { results, problem } = await runScenarios(command, options, terminal, {
     attachedRoot,
     warns,
-    write: record.write,
+    record: { run, write: record.write },
   });
   for (const result of results) record.ended(result, warns.has(result.name));
   // The verdicts first: a disk that is full by now costs files, not them.
@@ -118,7 +118,7 @@ async function runScenarios(
   command: readonly string[],
   options: VerifyCommandOptions,
   terminal: Terminal,
-  run: { attachedRoot: string | undefined; warns: ReadonlySet<string>; write: WriteLine },
+  run: { attachedRoot: string | undefined; warns: ReadonlySet<string>; record: Recording },
 ): Promise<Ran> {
   const { runVerify, whyNotStarted } = await import('../../verify/run-verify.js');
   const scenarios = chosen(options);
@@ -139,7 +139,7 @@ async function runScenarios(
         attachedRoot: run.attachedRoot,
         isBound: options.bind === true,
         program: [process.execPath, process.argv[1] ?? ''],
-        write: run.write,
+        record: run.record,
       },
       {
         began: (name) => screen.began(name),

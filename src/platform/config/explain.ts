@@ -1,6 +1,10 @@
 // Why a document is not a configuration: zod's issues, in sentences with the key, the expected value and the remedy.
+import type { ConfigForm } from '../../config/file-form.js';
 import type { KeyPath, ConfigProblem } from '../../config/problem.js';
 import { jsonSchema, parseForm } from './file-schema.js';
+
+/** A key that is taken out may leave its section without one that it must have: as often as sections can be nested. */
+const MOST_ROUNDS = 8;
 
 type Issue = NonNullable<ReturnType<typeof parseForm>['error']>['issues'][number];
 
@@ -19,6 +23,42 @@ export function explainForm(document: unknown): ConfigProblem[] {
   if (error === undefined) return [];
   const schema = jsonSchema() as SchemaNode;
   return error.issues.flatMap((issue) => explainIssue(issue, document, schema));
+}
+
+/**
+ * The form of a document without its wrong keys, so that problems between its other settings are found in the same look. Items of
+ * lists are never taken out alone: the others keep their indexes.
+ *
+ * @param problems of the document's form
+ * @returns undefined where nothing is left that has the form
+ */
+export function restOf(document: unknown, problems: readonly ConfigProblem[]): ConfigForm | undefined {
+  const rest = structuredClone(document);
+  let wrong = problems;
+  for (let round = 0; round < MOST_ROUNDS && wrong.length > 0; round += 1) {
+    const removals = wrong.map(({ path }) => removalOf(rest, path));
+    for (const remove of removals) {
+      if (remove === undefined) return undefined;
+      remove();
+    }
+    const { data } = parseForm(rest);
+    if (data !== undefined) return data;
+    wrong = explainForm(rest);
+  }
+  return undefined;
+}
+
+/** Takes out the key of a path, or the section in which it is missing; undefined where that is the whole document. */
+function removalOf(document: unknown, path: KeyPath): (() => void) | undefined {
+  let value = document;
+  let removal: (() => void) | undefined;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) break;
+    const section = value;
+    if (typeof key === 'string') removal = (): void => void Reflect.deleteProperty(section, key);
+    value = (value as Record<string | number, unknown>)[key];
+  }
+  return removal;
 }
 
 const keyOf = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key));

@@ -98,10 +98,10 @@ async function parse(text: string): Promise<ReadResult> {
     return refused(shape, 'write every value where it belongs, without aliases to what is around it');
   const form = completeForm(value);
   if (form !== undefined) return { form, locate };
-  const { explainForm } = await import('./explain.js');
+  const { explainForm, restOf } = await import('./explain.js');
   const problems = explainForm(value);
   return problems.length > 0
-    ? { problems, locate }
+    ? { problems, locate, rest: restOf(value, problems) }
     : refused('the compiled schema refuses it, and the other one does not say why', 'report this as a bug');
 }
 

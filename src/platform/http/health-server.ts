@@ -38,6 +38,8 @@ export interface HealthServer {
 export interface HealthServerNews {
   /** Why nothing is served; undefined: something is. */
   readonly told: (why: string | undefined) => void;
+  /** It listens at this `host:port`. */
+  readonly opened?: (address: string) => void;
   /** It is about to close. */
   readonly closes?: () => void;
 }
@@ -179,8 +181,10 @@ class PageServer implements HealthServer {
   }
 
   #listening(): void {
-    const where = this.address === undefined ? '' : `${this.address.address}:${this.address.port}`;
+    const { address = '', family = '', port = 0 } = this.address ?? {};
+    const where = family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
     this.#news.told(undefined);
+    this.#news.opened?.(where);
     this.#log.info('http.listening', `metrics and health are served on ${where}`, { address: where });
   }
 

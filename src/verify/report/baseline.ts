@@ -69,7 +69,7 @@ export function parseBaseline(text: string, name: string): Baseline | string {
   return `${name} is no baseline (${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'wrong'}); write one with --save`;
 }
 
-/** Compares a run with a baseline. A scenario that only warns is compared, too: the caller knows of it already. */
+/** Compares a run with a baseline. A scenario that only warns is compared, too; a failure of it is a note. */
 export function compare(before: Baseline, now: RunStory): Comparison {
   const [regressions, repairs, notes]: string[][] = [[], [], []];
   const known = new Map(before.scenarios.map((one) => [one.name, one]));
@@ -80,7 +80,9 @@ export function compare(before: Baseline, now: RunStory): Comparison {
     const text = `${name}: ${verdict.verdict} (${verdict.code})`;
     if (old === undefined) notes?.push(`${text} is new`);
     else if (verdict.verdict === 'failed' && old.verdict !== 'failed') {
-      regressions?.push(`${text}, was ${old.verdict} (${old.code}): ${verdict.evidence}`);
+      const was = `${text}, was ${old.verdict} (${old.code})`;
+      if (verdict.warn) notes?.push(`${was}, and only warns: ${verdict.evidence}`);
+      else regressions?.push(`${was}: ${verdict.evidence}`);
     } else if (old.verdict === 'failed' && verdict.verdict === 'passed')
       repairs?.push(`${text}, was failed (${old.code})`);
     else if (old.verdict !== verdict.verdict || old.code !== verdict.code) {

@@ -1,6 +1,6 @@
 // The record of the present run: kept for the reports made at the end, and written as it happens.
 import { appendFileSync, writeFileSync } from 'node:fs';
-import type { RecordLine, RecordOf } from '../record.js';
+import type { RecordLine } from '../record.js';
 import type { ScenarioResult } from '../verdict.js';
 import { runsOf, type RunStory } from './runs.js';
 
@@ -14,10 +14,9 @@ export class RunRecord {
    * @param file takes each line as it comes; its former contents are replaced
    * @throws Error of the file system when the file cannot be written
    */
-  constructor(run: Omit<RecordOf<'run'>, 'kind' | 'v'>, file: string | undefined) {
+  constructor(file: string | undefined) {
     this.#file = file;
     if (file !== undefined) writeFileSync(file, '');
-    this.write({ kind: 'run', v: 1, ...run });
   }
 
   /** Why the file ends before the run did, in one sentence; undefined where it does not. */

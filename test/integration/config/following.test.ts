@@ -225,6 +225,45 @@ describe('a broken file', () => {
     });
   });
 
+  it('shows problems between settings beside those of its form, and none that a wrong key only seems to make', async () => {
+    const keysOf = async (text: string): Promise<readonly (string | undefined)[]> => {
+      writeFileSync(file, text);
+      const found: (string | undefined)[] = [];
+      await assert.rejects(loadLive(file), (thrown: Error) => {
+        found.push(...thrown.message.split('\n').map((line) => /: ([\w.[\]]+): /.exec(line)?.[1]));
+        return true;
+      });
+      return found;
+    };
+    const both = 'flod: {}\nhttp: {listen: nonsense, pag: 1}\nrules:\n- match: {}\n- match: {name: a}\n  grac: 1s\n';
+    assert.deepEqual(await keysOf(both), ['flod', 'http.listen', 'http.pag', 'rules[0].match', 'rules[1].grac']);
+    assert.deepEqual(await keysOf('log: {level: loud}\nrules: [3]\npaths: {root: relative}\n'), [
+      ...['log.level', 'rules[0]', 'paths.root'],
+    ]);
+    assert.deepEqual(await keysOf('paths: {map: [{from: /a}], state: device-plugins}\n'), [
+      'paths.map[0].to',
+      'paths.state',
+    ]);
+    for (const [text, key] of [
+      ['discovery: {retryFirst: 31s, retryMax: soon}\n', 'discovery.retryMax'],
+      ['socket: {mode: 755, group: 0}\n', 'socket.mode'],
+      [
+        'flood: {penalty: {max: never}}\nrules:\n- match: {name: a}\n  flood: {penalty: {quarantine: 11m}}\n',
+        'flood.penalty.max',
+      ],
+      ['rules:\n- match: {name: 7}\n', 'rules[0].match.name'],
+      ['rules:\n- grace: 1s\n', 'rules[0].match'],
+      ['- 1\n', undefined],
+    ] as const) {
+      assert.deepEqual(await keysOf(text), [key], text);
+    }
+    writeFileSync(file, '{}\n');
+    const followed = await follow(file);
+    writeFileSync(file, both);
+    const outcome = await followed.reload();
+    assert.equal(outcome.kind === 'refused' && outcome.problems.length, 5);
+  });
+
   it('that is a directory, missing, or too long is told as such', async () => {
     const long = path.join(folder, 'long.yaml');
     writeFileSync(long, '#'.repeat(2 ** 20 + 1));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { startBroker } from '../../../src/library/start-broker.js';
@@ -123,9 +123,43 @@ describe('a broker that a program started', () => {
   });
 
   it('serves HTTP where it is told to, and takes its configuration as the file has it', async () => {
-    const one = await broker({ config: { http: { listen: '127.0.0.1:0' }, grace: { device: '1s' } } });
-    const url = await eventually('the address is known', () => one.url);
-    assert.equal((await fetch(new URL('/healthz', url))).status, 200);
+    const keys = { http: { listen: '127.0.0.1:0' }, log: { level: 'error' }, grace: { device: '1s' } };
+    const one = await broker({ config: keys });
+    assert.ok(one.url !== undefined, 'the address is known at once');
+    assert.equal((await fetch(new URL('/healthz', one.url))).status, 200);
+    const { url: before } = one;
+    await one.restart('kill');
+    assert.ok(one.url instanceof URL && one.url.href !== before.href);
+    const taken = await broker({ config: { http: { listen: one.url.host } } });
+    assert.equal(taken.url, undefined);
+    assert.equal((await taken.status()).broker.phase, 'degraded');
+  });
+
+  it('serves no HTTP where only other keys of that section say something, and keeps CDI files below the root', async () => {
+    const root = tempDir();
+    await broker({ root, config: { http: { page: 'off' }, cdi: { kind: 'vendor.example/lease' } } });
+    const written: unknown = JSON.parse(readFileSync(path.join(root, '.library-config.json'), 'utf8'));
+    assert.deepEqual(written, {
+      http: { listen: 'off', page: 'off' },
+      cdi: { dir: 'cdi', kind: 'vendor.example/lease' },
+    });
+    const wrong = startBroker({ ...PATIENT, config: { http: 'off' } });
+    assert.equal(await codeOf(wrong), 'CONFIG_INVALID');
+  });
+
+  it('is asked and reached where the keys of its paths say', async () => {
+    const elsewhere = tempDir();
+    const paths = { devicePlugins: path.join(elsewhere, 'dp'), pluginsRegistry: 'reg', brokerSocket: 'b.sock' };
+    const one = await broker({ config: { paths } });
+    assert.deepEqual(one.paths, {
+      devicePlugins: paths.devicePlugins,
+      kubeletSocket: path.join(paths.devicePlugins, 'kubelet.sock'),
+      registry: path.join(one.root, 'reg'),
+      plugins: path.join(one.root, 'plugins'),
+      adminSocket: path.join(one.root, 'b.sock'),
+    });
+    await plugin(one);
+    assert.equal((await one.waitForResource(RESOURCE, { allocatable: 2 })).state, 'ready');
   });
 
   it('leaves nothing behind: after a failed start, a start that is called off, a double stop', async () => {

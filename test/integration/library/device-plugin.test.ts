@@ -74,7 +74,10 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     const { passed, results } = await verifyPlugin({
       command: [process.execPath, readmePlugin(), '{devicePlugins}'],
       scenarios: ['first-list', 'unlink-only'],
-      on: ({ kind }) => kinds.add(kind),
+      on: ({ kind, resources, door }) => {
+        if (kinds.size === 0) assert.deepEqual([kind, resources, door], ['run', [RESOURCE], 'register']);
+        kinds.add(kind);
+      },
     });
     assert.deepEqual([passed, results.map(({ verdict }) => verdict)], [true, ['passed', 'passed']]);
     assert.ok(kinds.has('verdict') && kinds.has('call'), [...kinds].join());

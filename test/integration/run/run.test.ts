@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
+import { parse } from 'yaml';
 import { Child } from '../../../src/cli/run/child.js';
 import { eventually } from '../../support/eventually.js';
 import { CapturedTerminal, runHere } from '../../support/captured-terminal.js';
@@ -322,6 +323,15 @@ describe('allocate, release and allocations', () => {
       assert.doesNotMatch(stdout, /theirs/, 'the variables of another user are not for this shell');
       assert.match(stderr, new RegExp(`the lease theirs is uid ${String(uid + 1)}'s and left out: sudo -u`));
     }
+    assert.equal((await run(['allocations', '--root', root, '-o', 'name'])).stdout, `${LEASE}\ntheirs\n`);
+    const wide = (await run(['allocations', '--root', root, '-o', 'wide'])).stdout.split('\n');
+    assert.match(wide[0] ?? '', /^OWNER .* LEASE +KEY +CDI$/);
+    assert.match(wide[1] ?? '', / plugin-broker\/lease=\S+ vendor\.example\/gpu=g0$/);
+    const yaml = parse((await run(['allocations', '--root', root, '-o', 'yaml'])).stdout) as { id: string }[];
+    assert.deepEqual(
+      yaml.map(({ id }) => id),
+      [LEASE, LEASE, '', 'theirs'],
+    );
     allocator.leases = [];
     assert.equal((await run(['allocations', '--root', root])).stdout, 'no leases\n');
   });

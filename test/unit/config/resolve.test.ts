@@ -117,7 +117,20 @@ describe('the root', () => {
     assert.match(problems[0]?.remedy ?? '', /at least 1 bytes shorter/);
     const { problems: deep } = resolveSettings(formWith(), `/${'ü'.repeat(60)}`, somewhere);
     assert.equal(deep.length, 1);
-    assert.match(deep[0]?.message ?? '', /and 4 more/);
+    assert.match(deep[0]?.message ?? '', /and 6 more/);
+  });
+
+  it('leaves room for a socket in the folders of drivers, too: one in which no socket could be reached is a problem', () => {
+    const fits = `/${'p'.repeat(107 - '//s'.length)}`;
+    for (const key of ['pluginsRegistry', 'plugins'] as const) {
+      assert.deepEqual(problemsOf({ paths: { ...paths, [key]: fits } }), []);
+      const { problems } = resolveSettings(formWith({ paths: { ...paths, [key]: `${fits}p` } }), '/r', somewhere);
+      assert.deepEqual(
+        problems.map(({ path }) => path),
+        [['paths', key]],
+      );
+      assert.match(problems[0]?.message ?? '', /the shortest socket in \/p+ would have a path of 108 bytes/);
+    }
   });
 });
 

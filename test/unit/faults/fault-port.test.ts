@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { FloodSubject } from '../../../src/model/flood.js';
-import type { CorePorts } from '../../../src/daemon/core.js';
+import type { Core, CorePorts } from '../../../src/daemon/core.js';
 import type { EventDraft } from '../../../src/model/event.js';
 import { FaultPort } from '../../../src/faults/fault-port.js';
 import { seededRandom } from '../../support/seeded-random.js';
@@ -19,12 +19,20 @@ function port() {
   const news: BrokerNews[] = [];
   const faults = new FaultPort({ clock, random: seededRandom(1), tell: (one) => void news.push(one) });
   const recorded: string[] = [];
+  const journal = { seq: 6 };
   const neighbours = {
-    events: { record: ({ message }: EventDraft) => void recorded.push(message) },
+    events: {
+      record: ({ message }: EventDraft) => {
+        recorded.push(message);
+        if (message !== 'the same again') journal.seq += 1;
+      },
+    },
     live: { nameAllowed: () => true },
     flood: { quarantined: () => undefined, registration: () => ({ kind: 'pass' }) },
   };
   const { flood, live, events } = faults.disturb(neighbours as unknown as CorePorts);
+  const listeners = { follow: () => undefined };
+  faults.follow({ roster: { listeners }, inventory: { listeners } } as unknown as Core, journal);
   const fates = (): string[] => news.flatMap((one) => (one.kind === 'call' ? [one.fate] : []));
   return { clock, faults, flood, live, events, recorded, news, fates };
 }
@@ -35,7 +43,7 @@ describe('the fault port', () => {
     assert.deepEqual([flood.registration(subject()), live.nameAllowed('a')], [{ kind: 'pass' }, true]);
     flood.registration(subject({ pulled: true }));
     const { type, name, door } = subject();
-    assert.deepEqual(news, [{ kind: 'call', at: clock.wall(), type, name, door, fate: 'passed' }]);
+    assert.deepEqual(news, [{ kind: 'call', at: clock.wall(), type, name, door, fate: 'passed', heldMs: 0 }]);
   });
 
   it('refuses for a time that begins with the first registration, and says when to come back', async () => {
@@ -58,7 +66,7 @@ describe('the fault port', () => {
   });
 
   it('holds every registration until a time after the first', async () => {
-    const { faults, flood, clock, fates } = port();
+    const { faults, flood, clock, fates, news } = port();
     faults.obey({ faults: [{ kind: 'hang', ms: 9000 }] });
     const first = flood.registration(subject());
     assert.ok(first.kind === 'delay' && first.delayMs === 9000);
@@ -70,6 +78,10 @@ describe('the fault port', () => {
     assert.deepEqual(await ended, [{ kind: 'pass' }, { kind: 'pass' }]);
     assert.deepEqual(flood.registration(subject()), { kind: 'pass' });
     assert.deepEqual(fates(), ['held', 'held', 'passed']);
+    assert.deepEqual(
+      news.map((one) => one.kind === 'call' && one.heldMs),
+      [9000, 5000, 0],
+    );
   });
 
   it('denies one registration for good', () => {
@@ -91,15 +103,18 @@ describe('the fault port', () => {
     assert.deepEqual([flood.registration(subject()), live.nameAllowed('a')], [{ kind: 'pass' }, true]);
   });
 
-  it('tells of phases and events, and passes events on', () => {
+  it('tells of phases and events as `events` has them, and passes events on', () => {
     const { faults, events, recorded, news, clock } = port();
     faults.phase('ready');
     events.record({ type: 'broker', message: 'hello' });
-    const event = { type: 'broker', reason: '', plugin: '', socket: '', message: 'hello' };
+    events.record({ type: 'broker', message: 'the same again', uid: 1, facts: { devices: 1 } });
+    const at = clock.wall();
+    const event = { time: new Date(at).toISOString(), type: 'broker', reason: '', plugin: '', socket: '' } as const;
     assert.deepEqual(news, [
-      { kind: 'phase', at: clock.wall(), phase: 'ready' },
-      { kind: 'event', at: clock.wall(), event },
+      { kind: 'phase', at, phase: 'ready' },
+      { kind: 'event', at, event: { ...event, seq: 7, message: 'hello' } },
+      { kind: 'event', at, event: { ...event, message: 'the same again' } },
     ]);
-    assert.deepEqual(recorded, ['hello']);
+    assert.deepEqual(recorded, ['hello', 'the same again']);
   });
 });

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Holding } from '../../../src/model/device-list.js';
+import type { Instance } from '../../../src/model/instance.js';
+import { OfferedResources } from '../../../src/inventory/offered.js';
 import { resourcesOf } from '../../../src/inventory/resources.js';
 import type { Speaker } from '../../../src/model/device-list.js';
 import { PLUGIN_STATES, type PluginState } from '../../../src/model/plugin.js';
@@ -20,6 +22,27 @@ function counts(speakers: readonly Speaker[], holdings: readonly Holding[]): [nu
   const found = resourcesOf(holdings, (id) => speakers.find((one) => one.id === id)).get('r');
   return found === undefined ? undefined : [found.capacity, found.allocatable];
 }
+
+describe('the devices of a resource, by health', () => {
+  for (const [state, expected] of [
+    ['ready', [3, 1, 0]],
+    ['orphaned', [3, 1, 0]],
+    ['restored', [3, 1, 0]],
+    ['held', [0, 0, 4]],
+    ['quarantined', [0, 0, 4]],
+  ] as const) {
+    it(`of a plugin that is ${state}: ${expected.join(', ')} healthy, unhealthy, held`, () => {
+      const lists = { all: () => [holding('a', 4, 3)], holding: () => undefined };
+      const instances = {
+        get: () => speaker('a', 1, state) as Instance,
+        ofPlugin: () => [],
+        primaryOf: () => undefined,
+      };
+      const [one] = new OfferedResources(lists, instances).health();
+      assert.deepEqual([one?.healthy, one?.unhealthy, one?.held], expected);
+    });
+  }
+});
 
 describe('capacity and allocatable of one instance', () => {
   for (const [state, isHint, expected] of [

@@ -40,8 +40,18 @@ const picture = (
 describe('the recorder of a scenario', () => {
   it('writes only lines of the published form, private paths replaced', () => {
     const { recorder: record, lines, of } = recorder();
-    record.take({ kind: 'call', at: AT, door: 'register', type: 'DevicePlugin', name: 'a.b/c', fate: 'held' });
+    record.take({
+      kind: 'call',
+      at: AT,
+      door: 'register',
+      type: 'DevicePlugin',
+      name: 'a.b/c',
+      fate: 'held',
+      heldMs: 9,
+    });
     const event = {
+      time: '2026-11-01T10:00:00.000Z',
+      seq: 7,
       type: 'state',
       reason: 'registered',
       plugin: 'p',
@@ -53,11 +63,13 @@ describe('the recorder of a scenario', () => {
     record.take({ kind: 'stream', at: AT, socket: '/tmp/v-1/a.sock', is: 'up' });
     record.span('broker', '7', 'down', 'by SIGKILL');
     record.note('verify', 'removed /tmp/v-1/a');
-    record.log('plugin', Buffer.from('listens at /tmp/v-1/a\n'));
+    record.log('plugin', 'out', Buffer.from('listens at /tmp/v-1/a\n'));
     record.end(RESULT, true);
     for (const line of lines) assert.deepEqual(recordLine.parse(line), line);
     assert.doesNotMatch(JSON.stringify(lines), /v-1/);
     assert.deepEqual(of('verdict')[0]?.warn, true);
+    assert.deepEqual(of('call')[0]?.ms, 9);
+    assert.deepEqual([of('event')[0]?.event.time, of('event')[0]?.event.seq], [event.time, 7]);
   });
 
   it('tells devices and sockets only when they change', () => {
@@ -87,7 +99,8 @@ describe('the recorder of a scenario', () => {
 
   it('keeps head and tail of a long log, says what is between, and tears no line', () => {
     const { recorder: record, of } = recorder();
-    for (let index = 0; index < 20_000; index += 1) record.log('plugin', Buffer.from(`line ${index} of /tmp/v-1\n`));
+    for (let index = 0; index < 20_000; index += 1)
+      record.log('plugin', 'out', Buffer.from(`line ${index} of /tmp/v-1\n`));
     record.end(RESULT, false);
     const text = of('log')
       .map((line) => line.text)
@@ -105,7 +118,7 @@ describe('the recorder of a scenario', () => {
 
   it('replaces a private path that comes in two pieces', () => {
     const { recorder: record, of } = recorder();
-    for (const piece of ['at /tm', 'p/v-1/x', '\nand']) record.log('plugin', Buffer.from(piece));
+    for (const piece of ['at /tm', 'p/v-1/x', '\nand']) record.log('plugin', 'out', Buffer.from(piece));
     record.end(RESULT, false);
     assert.deepEqual(
       of('log').map((line) => line.text),
@@ -113,10 +126,32 @@ describe('the recorder of a scenario', () => {
     );
   });
 
+  it('keeps the two streams of a process apart', () => {
+    const { recorder: record, of } = recorder();
+    record.log('plugin', 'out', Buffer.from('one '));
+    record.log('plugin', 'err', Buffer.from('of the\n'));
+    record.log('plugin', 'out', Buffer.from('line\n'));
+    for (const text of ['x\n', 'x\n']) record.log('plugin', 'out', Buffer.from(text.repeat(10_000)));
+    record.log('plugin', 'err', Buffer.from('the last\n'));
+    record.end(RESULT, false);
+    const texts = (stream: 'out' | 'err') => of('log').flatMap((line) => (line.stream === stream ? [line.text] : []));
+    assert.deepEqual(texts('err'), ['of the\n', 'the last\n']);
+    assert.equal(texts('out')[0], 'one line\n');
+    assert.match(texts('out').slice(1).join(''), /^(x\n)+$/);
+  });
+
   it('bounds calls and moments, and says how many are left out', () => {
     const { recorder: record, lines, of } = recorder();
     for (let index = 0; index < 3_000; index += 1) {
-      record.take({ kind: 'call', at: AT, door: 'register', type: 'DevicePlugin', name: 'a', fate: 'passed' });
+      record.take({
+        kind: 'call',
+        at: AT,
+        door: 'register',
+        type: 'DevicePlugin',
+        name: 'a',
+        fate: 'passed',
+        heldMs: 0,
+      });
       record.note('verify', 'x');
     }
     record.end(RESULT, false);
@@ -129,7 +164,7 @@ describe('the recorder of a scenario', () => {
     const { recorder: record, lines } = recorder();
     record.end(RESULT, false);
     record.note('plugin', 'late');
-    record.log('plugin', Buffer.from('late\n'));
+    record.log('plugin', 'out', Buffer.from('late\n'));
     assert.equal(lines.at(-1)?.kind, 'verdict');
   });
 });

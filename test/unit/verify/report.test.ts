@@ -16,6 +16,8 @@ const RUN: RecordOf<'run'> = {
   ...{ tool: '0.2.0', at: '2026-11-01T10:00:00.000Z', command: ['./plugin', '<b>'] },
   profile: 'broker',
   label: 'v1',
+  resources: ['vendor.example/gpu'],
+  door: 'register',
 };
 const begin = (s: string): RecordLine => ({
   kind: 'begin',
@@ -168,6 +170,13 @@ describe('a comparison with a baseline', () => {
     assert.deepEqual(notes, ['c: failed (late) is new']);
   });
 
+  it('notes a failure that only warns: it does not fail the run here either', () => {
+    const now = story(begin('a'), verdict('a', 'failed', 'storm', 1, true), begin('b'), verdict('b', 'failed', 'late'));
+    const { regressions, notes } = compare(before, now);
+    assert.deepEqual(regressions, []);
+    assert.deepEqual(notes, ['a: failed (storm), was passed (ok), and only warns: a was failed']);
+  });
+
   it('notes what takes much longer, and what was not run', () => {
     const { notes } = compare(before, story(begin('a'), verdict('a', 'passed', 'ok', 3)));
     assert.deepEqual(notes, ['a took 3.0 s, before 1.0 s', 'b was not run']);
@@ -216,5 +225,5 @@ describe('a repeated scenario', () => {
 });
 
 function log(text: string, s = 'reboot'): RecordLine {
-  return { kind: 'log', s, t: 1, from: 'plugin', text };
+  return { kind: 'log', s, t: 1, from: 'plugin', stream: 'out', text };
 }

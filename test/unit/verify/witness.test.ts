@@ -8,11 +8,12 @@ const plugin = (name: string, allocatable = 1): PluginPicture => ({
   ...{ type: 'DevicePlugin', name, door: 'register', state: 'ready', reason: 'registered', incarnation: '1:2:3' },
   ...{ socket: '/k/a.sock', pid: 1, capacity: 2, allocatable, isListed: true, isDurable: true },
 });
+const EVENT = { time: '', seq: 1, type: 'state', reason: '', plugin: '', socket: '' } as const;
 const picture = (at: number, ...plugins: PluginPicture[]) => ({ kind: 'picture', at, plugins }) as const;
 const call = (at: number, name: string) =>
-  ({ kind: 'call', at, door: 'register', type: 'DevicePlugin', name, fate: 'passed' }) as const;
+  ({ kind: 'call', at, door: 'register', type: 'DevicePlugin', name, fate: 'passed', heldMs: 0 }) as const;
 const event = (at: number, message: string, over = {}) =>
-  ({ kind: 'event', at, event: { type: 'state', reason: '', plugin: '', socket: '', message, ...over } }) as const;
+  ({ kind: 'event', at, event: { ...EVENT, message, ...over } }) as const;
 
 describe('a witness', () => {
   it('tells what happened since a mark, and what was true at it', () => {
