@@ -130,12 +130,8 @@ export class Asking {
         return { resource: one.resource, answer };
       }),
     );
-    const good: { resource: string; answer: PluginAnswer }[] = [];
-    const refusals: AllocationRefusal[] = [];
-    for (const { resource, answer } of answers) {
-      if ('code' in answer) refusals.push(answer);
-      else good.push({ resource, answer });
-    }
+    const good = answers.flatMap(({ resource, answer }) => ('code' in answer ? [] : [{ resource, answer }]));
+    const refusals = answers.flatMap(({ answer }) => ('code' in answer ? [answer] : []));
     // The one that failed by itself is the cause; the others were given up for it.
     const cause = refusals.find(({ code }) => code !== 'ALLOCATOR_STOPPING') ?? refusals[0];
     if (cause !== undefined) return cause;

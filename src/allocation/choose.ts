@@ -53,12 +53,8 @@ function singleNode(
     if (size >= missing && (best === undefined || size < best.size)) best = { node, size };
   }
   if (best === undefined) return undefined;
-  const taken = [...must];
-  for (const device of rest) {
-    if (taken.length === count) break;
-    if (isOn(device, best.node)) taken.push(device);
-  }
-  return taken;
+  const { node } = best;
+  return [...must, ...rest.filter((device) => isOn(device, node)).slice(0, missing)];
 }
 
 /** On several nodes: those of the named devices first, then the one that helps most, the last one as tight as possible. */

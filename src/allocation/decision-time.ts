@@ -81,10 +81,7 @@ export class DecisionTime {
     pace.book(Math.min(LONGEST_MS, ms) * COST, now);
     this.#paces.delete(user);
     this.#paces.set(user, pace);
-    if (this.#paces.size <= MOST_USERS) return;
-    for (const oldest of this.#paces.keys()) {
-      this.#paces.delete(oldest);
-      break;
-    }
+    const [oldest = user] = this.#paces.keys();
+    if (this.#paces.size > MOST_USERS) this.#paces.delete(oldest);
   }
 }

@@ -64,9 +64,9 @@ export class Impairments {
       let since = clock.mono();
       let tookMs = 0;
       const isLong = (): boolean => clock.mono() - since >= SLICE_MS;
-      const breathe = async (): Promise<void> => {
+      const giveWay = async (until: Promise<unknown>): Promise<void> => {
         tookMs += clock.mono() - since;
-        await nextTurn();
+        await until;
         since = clock.mono();
       };
       const entries = new Map<Entry, Lease['granted']>();
@@ -80,16 +80,13 @@ export class Impairments {
       this.#ledger.takenOfAll(taken);
       const listed = new Map<string, ReturnType<Listed>>();
       for (const [resource, devices] of taken) {
-        if (isLong()) await breathe();
+        if (isLong()) await giveWay(nextTurn());
         const ready = this.#ports.offers.prepare([resource]);
-        if (ready !== undefined) {
-          tookMs += clock.mono() - since;
-          await ready;
-          since = clock.mono();
-        }
+        if (ready !== undefined) await giveWay(ready);
+        const offer = this.#ports.offers.of(resource);
         listed.set(
           resource,
-          listedBy(this.#ports.offers.of(resource), () => devices),
+          listedBy(offer, () => devices),
         );
       }
       const isNews = [...listed.values()].some((one) => one !== 'away');
@@ -99,7 +96,7 @@ export class Impairments {
         // A lease that was given or changed meanwhile was looked at then.
         if (!this.#ledger.has(entry) || entry.lease.granted !== granted) continue;
         this.look(entry, (resource) => listed.get(resource) ?? 'away');
-        if (isLong()) await breathe();
+        if (isLong()) await giveWay(nextTurn());
       }
       tookMs += clock.mono() - since;
       if (tookMs >= SLICE_MS) await new Promise<void>((rested) => this.#alarms.set(restMs(tookMs, REST), rested));

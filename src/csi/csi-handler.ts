@@ -31,8 +31,6 @@ export class CsiHandler implements PluginHandler {
   readonly #instancePorts: CsiInstancePorts;
   /** By instance id, oldest commit first. A closed one stays while its driver is published in its name. */
   readonly #instances = new Map<string, CsiInstance>();
-  /** Those among them that were replaced and may be asked again: the driver stays published until they were. */
-  readonly #fallbacks = new Set<CsiInstance>();
 
   constructor({ publisher, ...ports }: CsiHandlerPorts) {
     this.#publisher = publisher;
@@ -112,15 +110,15 @@ export class CsiHandler implements PluginHandler {
     const instance = this.#instances.get(instanceId);
     if (instance === undefined) return Promise.resolve();
     instance.close();
-    if (reason === 'replaced' && !this.#fallbacks.has(instance)) {
-      this.#fallbacks.add(instance);
+    if (reason === 'replaced' && !instance.isFallback) {
+      instance.isFallback = true;
       // It may have been asked once more, and published.
       this.#settle(instance.driver);
       return Promise.resolve();
     }
     const wasCurrent = this.#current(instance.driver) === instance;
     const isOver = reason === 'replaced' || TAKES_BACK.has(reason);
-    if (!wasCurrent || isOver) this.#drop(instance);
+    if (!wasCurrent || isOver) this.#instances.delete(instanceId);
     if (isOver) this.#settle(instance.driver);
     return Promise.resolve();
   }
@@ -129,38 +127,32 @@ export class CsiHandler implements PluginHandler {
   async stop(): Promise<void> {
     for (const instance of this.#instances.values()) instance.close();
     this.#instances.clear();
-    this.#fallbacks.clear();
     await Promise.race([this.#publisher.stop(), sleep(this.#instancePorts.clock, STOP_MS)]);
   }
 
   #enter(instance: CsiInstance): void {
     const { handle, driver, info } = instance;
-    const before = this.#instances.get(handle.id);
-    before?.close();
-    if (before !== undefined) this.#drop(before);
+    this.#instances.get(handle.id)?.close();
+    this.#instances.delete(handle.id);
     for (const other of [...this.#instances.values()])
-      if (other.driver === driver && other.isClosed && !this.#fallbacks.has(other)) this.#drop(other);
+      if (other.driver === driver && other.isClosed && !other.isFallback) this.#instances.delete(other.handle.id);
     this.#instances.set(handle.id, instance);
     if (info !== undefined) this.#publisher.publish(info);
-  }
-
-  #drop(instance: CsiInstance): void {
-    this.#instances.delete(instance.handle.id);
-    this.#fallbacks.delete(instance);
   }
 
   /** An instance is over: its driver is published in the name of another, stays so for a fallback, or is taken back. */
   #settle(driver: string): void {
     const heir = this.#current(driver);
     if (heir?.info !== undefined) this.#publisher.publish(heir.info);
-    else if (![...this.#fallbacks].some((one) => one.driver === driver)) this.#publisher.unpublish(driver);
+    else if (![...this.#instances.values()].some((one) => one.isFallback && one.driver === driver))
+      this.#publisher.unpublish(driver);
   }
 
   /** The newest instance of a driver that was not replaced: its node info is published. */
   #current(driver: string): CsiInstance | undefined {
     let newest: CsiInstance | undefined;
     for (const instance of this.#instances.values())
-      if (instance.driver === driver && !this.#fallbacks.has(instance)) newest = instance;
+      if (instance.driver === driver && !instance.isFallback) newest = instance;
     return newest;
   }
 }

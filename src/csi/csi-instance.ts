@@ -33,6 +33,8 @@ const ALIVE_WITHIN_MS = 1000;
 export class CsiInstance {
   readonly driver: string;
   readonly handle: InstanceHandle;
+  /** It was replaced and may be asked again: the driver stays published until it was. */
+  isFallback = false;
   readonly #ports: CsiInstancePorts;
   readonly #halt = new AbortController();
   #info: NodeInfo | undefined;
@@ -119,25 +121,14 @@ export class CsiInstance {
 
   #readyReport(): InstanceReport {
     const condition = this.#ports.conditionOf(this.driver);
-    const say = (reason: InstanceReport['reason'], message: string): InstanceReport => ({
-      state: 'ready',
-      reason,
-      message,
+    const say = (reason: InstanceReport['reason'], but: string): InstanceReport => ({
+      ...{ state: 'ready', reason, message: `CSI driver ${this.driver} serves${but}` },
       ...(this.#newFacts === undefined ? {} : { facts: this.#newFacts }),
     });
-    if (condition?.state === 'delayed') {
-      return say(
-        'publish-pending',
-        `CSI driver ${this.driver} serves, but its node info is not published yet: ${condition.message}`,
-      );
-    }
-    if (condition?.state === 'refused') {
-      return say(
-        'publish-refused',
-        `CSI driver ${this.driver} serves, but its node info is not published: ${condition.message}`,
-      );
-    }
-    return say('registered', `CSI driver ${this.driver} serves`);
+    const not = ', but its node info is not published';
+    if (condition?.state === 'delayed') return say('publish-pending', `${not} yet: ${condition.message}`);
+    if (condition?.state === 'refused') return say('publish-refused', `${not}: ${condition.message}`);
+    return say('registered', '');
   }
 
   #up(): void {

@@ -95,12 +95,8 @@ export class NodeInfoPublisher {
     this.#wanted.delete(driver);
     this.#conditions.delete(driver);
     this.#unwanted.add(driver);
-    if (this.#unwanted.size > MAX_UNWANTED) {
-      for (const oldest of this.#unwanted) {
-        this.#unwanted.delete(oldest);
-        break;
-      }
-    }
+    const [oldest = ''] = this.#unwanted;
+    if (this.#unwanted.size > MAX_UNWANTED) this.#unwanted.delete(oldest);
     this.#change();
   }
 

@@ -10,7 +10,7 @@ import { pluginKey } from '../model/ids.js';
 import type { RosterListener } from '../model/instance.js';
 import type { PluginDialler } from '../session/ports.js';
 import { BreakableStream } from './breakable-stream.js';
-import { RegistrationRules } from './registration-rules.js';
+import { held, RegistrationRules } from './registration-rules.js';
 import type { Core, CorePorts } from '../daemon/core.js';
 
 /** The longest pause between a list and the next break: breaks shall come at any moment of a plugin's work. */
@@ -195,13 +195,7 @@ export class FaultPort implements RosterListener, ListListener {
       span.until ??= now + span.ms;
       const leftMs = Math.ceil(span.until - now);
       if (leftMs <= 0) continue;
-      if (span.kind === 'hang') {
-        const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
-          await sleep(this.#parts.clock, leftMs, signal);
-          return { kind: 'pass' };
-        };
-        return { kind: 'delay', delayMs: leftMs, wait };
-      }
+      if (span.kind === 'hang') return held(this.#parts.clock, leftMs);
       const message = `${name}: refused by verify; come back in ${(leftMs / 1000).toFixed(1)} s`;
       return { kind: 'refuse', refusal: { code: 'FLOOD_REGISTER', message, retryAfterMs: leftMs } };
     }
@@ -267,11 +261,7 @@ function pictureOf(core: Core): PluginPicture[] {
     const { door, state, reason, socketKey, socketPath, caller } = primary;
     const resource = resources.get(name);
     plugins.set(key, {
-      type,
-      name,
-      door,
-      state,
-      reason,
+      ...{ type, name, door, state, reason },
       incarnation: socketKey,
       socket: socketPath,
       pid: caller?.pid ?? -1,

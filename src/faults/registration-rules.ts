@@ -43,18 +43,19 @@ export class RegistrationRules {
         continue;
       }
       rule.left -= 1;
-      return rule.holdMs > 0 ? this.#hold(rule) : refuse(rule, name);
+      return rule.holdMs > 0 ? held(this.#clock, rule.holdMs) : refuse(rule, name);
     }
     return undefined;
   }
+}
 
-  #hold({ holdMs }: Standing): FloodVerdict {
-    const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
-      await sleep(this.#clock, holdMs, signal);
-      return { kind: 'pass' };
-    };
-    return { kind: 'delay', delayMs: holdMs, wait };
-  }
+/** Lets a registration pass after so many milliseconds. */
+export function held(clock: Clock, delayMs: number): FloodVerdict {
+  const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
+    await sleep(clock, delayMs, signal);
+    return { kind: 'pass' };
+  };
+  return { kind: 'delay', delayMs, wait };
 }
 
 function refuse({ reason, retryAfterMs }: RegistrationRule, name: string): FloodVerdict {

@@ -30,17 +30,8 @@ export class KubeletResources implements FrontedResources {
     if (served?.list === undefined) return undefined;
     const { id, state, reason, isHint, isConfirmed, facts } = served.instance;
     const { raw, devices, healthy } = served.list;
-    return {
-      instanceId: id,
-      state,
-      reason,
-      isHint,
-      isConfirmed,
-      devices,
-      healthy,
-      list: raw,
-      options: optionsOf(facts),
-    };
+    const known = { state, reason, isHint, isConfirmed, devices, healthy };
+    return { ...known, instanceId: id, list: raw, options: optionsOf(facts) };
   }
 
   call(instanceId: string, { method, request, limitMs }: DeviceCall, signal: AbortSignal): Promise<Buffer> | undefined {

@@ -51,9 +51,8 @@ export class CallerRates {
 
   #forget(now: number): void {
     for (const [key, bucket] of this.#buckets) {
-      if (!bucket.isFull(now) && this.#buckets.size <= MAX_CALLERS) return;
-      if (this.#buckets.size > 1) this.#buckets.delete(key);
-      else return;
+      if (this.#buckets.size === 1 || (!bucket.isFull(now) && this.#buckets.size <= MAX_CALLERS)) return;
+      this.#buckets.delete(key);
     }
   }
 }

@@ -54,8 +54,8 @@ export class UpstreamAnswers implements PodResourcesBackend {
     this.#getsOfUser = new CallerRates(now, GETS_OF_USER, ({ uid }) => String(strangerUser(uid, ports)));
     const told = (what: string) => (failure: unknown) => {
       if (signal.aborted) return;
-      const why = failure === undefined ? undefined : asError(failure).message;
-      unanswered(why === undefined ? undefined : `the kubelet does not answer ${what} of PodResources: ${why}`);
+      const why = `the kubelet does not answer ${what} of PodResources`;
+      unanswered(failure === undefined ? undefined : `${why}: ${asError(failure).message}`);
     };
     const untilHalt = new Until(signal);
     const list = async (): Promise<KubeletPods | undefined> => {
@@ -167,7 +167,8 @@ class Kept<T> {
   #asking: Promise<void> | undefined;
   /** Nobody waits for the answer that is under way: it took too long already. */
   #isLate = false;
-  #isFailing = false;
+  /** Whether the newest try failed. */
+  isFailing = false;
 
   /** @param ask undefined: the kubelet was not asked after all */
   constructor(
@@ -180,11 +181,6 @@ class Kept<T> {
     this.#ask = ask;
     this.#told = told;
     this.#mayAsk = mayAsk;
-  }
-
-  /** Whether the newest try failed. */
-  get isFailing(): boolean {
-    return this.#isFailing;
   }
 
   /** Whether an answer is under way: after `get` it has hung for longer than that waited. */
@@ -226,10 +222,10 @@ class Kept<T> {
       if (value === undefined) return;
       this.#value = value;
       this.#knownAt = askedAt;
-      this.#isFailing = false;
+      this.isFailing = false;
       this.#told(undefined);
     } catch (failure) {
-      this.#isFailing = true;
+      this.isFailing = true;
       this.#told(failure);
     }
   }

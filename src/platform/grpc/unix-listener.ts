@@ -71,7 +71,7 @@ export class UnixListener {
     const server = createServer({ allowHalfOpen: false, pauseOnConnect: false }, options.onConnection);
     try {
       if (!replaces) await checkFree(place, clock);
-      await listen(server, place.bindPath);
+      await listening(server, place.bindPath);
       place.dress(access);
     } catch (failure) {
       server.close();
@@ -196,7 +196,8 @@ export function answers(socketPath: string, clock: Clock): Promise<boolean> {
   });
 }
 
-function listen(server: Server, bindPath: string): Promise<void> {
+/** Binds a socket. @throws NodeJS.ErrnoException */
+export function listening(server: Server, bindPath: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ path: bindPath, backlog: BACKLOG }, () => {

@@ -139,7 +139,10 @@ export class FrontDoor {
           ? { status: GRPC_STATUS.UNAVAILABLE, message: 'the connection has gone' }
           : await answer(call, fronted);
       if ('bytes' in outcome) done(null, outcome.bytes);
-      else done(statusOf(outcome));
+      else {
+        const failure: { code: number; details: string } = { code: outcome.status, details: outcome.message };
+        done(failure);
+      }
     };
   }
 
@@ -170,14 +173,6 @@ function infoOf(name: string): FrontAnswer {
 
 function notOffered(resource: string): FrontAnswer {
   return { status: GRPC_STATUS.UNAVAILABLE, message: `${resource}: the broker has no devices of it now` };
-}
-
-/** A failure as the library takes it. */
-function statusOf({ status: code, message: details }: Extract<FrontAnswer, { readonly status: number }>): {
-  readonly code: number;
-  readonly details: string;
-} {
-  return { code, details };
 }
 
 /** Writes lists as fast as they are read: of those that wait, only the newest counts. */

@@ -12,7 +12,7 @@ import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
-import { answers } from '../grpc/unix-listener.js';
+import { answers, listening } from '../grpc/unix-listener.js';
 import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
 
@@ -153,14 +153,4 @@ function openFolder(parent: string): PinnedDirectory {
   } finally {
     pinned.close();
   }
-}
-
-function listening(server: Server, file: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(file, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
 }

@@ -4,17 +4,10 @@ import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
-import { ownFolder, type PrivateFolder } from '../fs/private-folder.js';
+import type { PrivateFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
-import {
-  ENTRY_PREFIX,
-  FRONT_FOLDER,
-  FRONT_MARK,
-  FRONT_SOCKET,
-  kubeletPaths,
-  namesOf,
-  type KubeletPaths,
-} from './front-paths.js';
+import { withFolder } from './front-folder.js';
+import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_SOCKET, kubeletPaths, namesOf, type KubeletPaths } from './front-paths.js';
 import { podResourcesClient } from './pod-resources-client.js';
 
 /** The kubelet answers from its memory, but notices the end of a broker a moment later: then its answer is final. */
@@ -47,8 +40,9 @@ export async function uninstallFront(
   const paths = kubeletPaths(kubeletDir);
   const { registry, devicePlugins, plugins } = paths;
   for (const parent of [devicePlugins, plugins]) {
-    const file = await withFolder(parent, (folder) => served(folder, ports.clock));
-    if (file !== undefined) {
+    for (const name of withFolder(parent, (folder) => folder.sockets(FRONT_SOCKET)) ?? []) {
+      const file = path.join(parent, FRONT_FOLDER, name);
+      if (!(await answers(file, ports.clock))) continue;
       return { problem: `a broker still serves ${file}: stop it, or set front.enabled: false and restart it` };
     }
   }
@@ -60,7 +54,7 @@ export async function uninstallFront(
     };
   }
   const removed = entriesRemoved(registry);
-  for (const parent of [devicePlugins, plugins]) removed.push(...((await withFolder(parent, folderRemoved)) ?? []));
+  for (const parent of [devicePlugins, plugins]) removed.push(...(withFolder(parent, folderRemoved) ?? []));
   return { removed };
 }
 
@@ -102,34 +96,9 @@ function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: st
   }
 }
 
-/** A socket of the folder that somebody serves. */
-async function served(folder: PrivateFolder, clock: Clock): Promise<string | undefined> {
-  for (const name of folder.sockets(FRONT_SOCKET)) {
-    if (await answers(folder.inside.at(name), clock)) return path.join(folder.inside.path, name);
-  }
-  return undefined;
-}
-
 function folderRemoved(folder: PrivateFolder): string[] {
   const sockets = folder.sockets(FRONT_SOCKET);
   for (const name of sockets) folder.inside.unlink(name);
   folder.removeIfEmpty();
   return sockets.map((name) => path.join(folder.inside.path, name));
-}
-
-/** Does something with our folder in a directory of the kubelet; undefined where there is none. */
-async function withFolder<T>(parent: string, work: (folder: PrivateFolder) => T | Promise<T>): Promise<T | undefined> {
-  if (!existsSync(path.join(parent, FRONT_FOLDER))) return undefined;
-  const outer = PinnedDirectory.openConfigured(parent);
-  try {
-    const folder = ownFolder(outer, FRONT_FOLDER, FRONT_MARK);
-    if (folder === undefined) return undefined;
-    try {
-      return await work(folder);
-    } finally {
-      folder.close();
-    }
-  } finally {
-    outer.close();
-  }
 }

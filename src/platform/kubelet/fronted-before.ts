@@ -1,14 +1,12 @@
 // The resources that an earlier life of the broker offered to the pods of a kubelet, by the sockets that it left in that
 // kubelet's directory: they stay until `front uninstall`. Which devices pods have is known in memory only, so a socket is all
 // that a new life knows of pods before the kubelet has named them.
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { PinnedDirectory } from '../fs/pinned-directory.js';
-import { ownFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
-import { FRONT_FOLDER, FRONT_MARK, FRONT_SOCKET, kubeletPaths, namesOf } from './front-paths.js';
+import { withFolder } from './front-folder.js';
+import { FRONT_FOLDER, FRONT_SOCKET, kubeletPaths, namesOf } from './front-paths.js';
 
 /** Those resources, as they were when this life began. */
 export class FrontedBefore {
@@ -59,17 +57,6 @@ export class FrontedBefore {
 
   /** Undefined when they cannot be read. */
   #present(): string[] | undefined {
-    return ifPossible(() => {
-      if (!existsSync(path.join(this.#parent, FRONT_FOLDER))) return [];
-      const parent = PinnedDirectory.openConfigured(this.#parent);
-      try {
-        const folder = ownFolder(parent, FRONT_FOLDER, FRONT_MARK);
-        const names = folder?.sockets(FRONT_SOCKET) ?? [];
-        folder?.close();
-        return names;
-      } finally {
-        parent.close();
-      }
-    });
+    return ifPossible(() => withFolder(this.#parent, (folder) => folder.sockets(FRONT_SOCKET)) ?? []);
   }
 }

@@ -22,22 +22,6 @@ const ANSWER = 'ListPodResourcesResponse';
 
 type Pod = ReturnType<typeof ListPodResourcesResponse.decode>['podResources'][number];
 
-type Call = (method: string, request: Buffer, limitMs: number, signal: AbortSignal) => Promise<Buffer>;
-
-/** Asks on a connection of its own each time: the kubelet may be another one. */
-function calling(socket: string, guarding: Guarding): Call {
-  return async (method, request, limitMs, signal) => {
-    const pinned = kubeletsOwn(socket);
-    const channel = new PluginChannel(pinned.dialPath, MAX_ANSWER_BYTES, guarding, socket);
-    try {
-      return await channel.unary(method, request, limitMs, signal);
-    } finally {
-      channel.close();
-      pinned.release();
-    }
-  };
-}
-
 /** For the front: the owners of devices. */
 export function podResourcesClient(socket: string, guarding: Guarding): PodResources {
   const answers = kubeletAnswers(socket, guarding);
@@ -63,7 +47,17 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
 
 /** The answers as they come, for our own clients. */
 export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswers {
-  const call = calling(socket, guarding);
+  /** Asks on a connection of its own each time: the kubelet may be another one. */
+  const call = async (method: string, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer> => {
+    const pinned = kubeletsOwn(socket);
+    const channel = new PluginChannel(pinned.dialPath, MAX_ANSWER_BYTES, guarding, socket);
+    try {
+      return await channel.unary(method, request, limitMs, signal);
+    } finally {
+      channel.close();
+      pinned.release();
+    }
+  };
   return {
     list: async (limitMs, signal) => {
       const bytes = await call(podResourcesListerService.List.path, NOTHING, limitMs, signal);
