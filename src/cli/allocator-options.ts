@@ -16,7 +16,7 @@ export interface WantOptions {
   readonly numa?: 'single' | 'prefer';
   readonly wait: number;
   /** The owner of the devices, in the words of consumers. */
-  readonly owner?: Omit<Owner, 'bind'>;
+  readonly owner?: Omit<Owner, 'bind' | 'pid'>;
 }
 
 const LONGEST_WAIT_MS = 3_600_000;
@@ -89,7 +89,7 @@ function waitOption(text: string): number {
   return wait;
 }
 
-function ownerOption(text: string): Omit<Owner, 'bind'> {
+function ownerOption(text: string): Omit<Owner, 'bind' | 'pid'> {
   const [namespace = '', name = '', ...part] = text.split('/');
   if (namespace === '' || name === '')
     throw new InvalidArgumentError('It must be NAMESPACE/NAME or NAMESPACE/NAME/PART.');

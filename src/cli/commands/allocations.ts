@@ -45,7 +45,7 @@ export function addAllocate(program: Command, terminal: Terminal): void {
       const wants = wantsOf(options.device, options.id, options.numa);
       const request = {
         wants,
-        owner: { bind: 'key', ...options.owner },
+        owner: { bind: 'key', pid: process.pid, ...options.owner },
         key: options.key,
         ttlMs: options.ttl,
         waitMs: options.wait,

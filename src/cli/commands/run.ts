@@ -39,7 +39,7 @@ async function runWith(
   commandPath(name); // before devices are taken from others
   const allocator = allocatorOf(options);
   const interrupted = terminal.interruption();
-  const owner = { bind: 'process', ...options.owner };
+  const owner = { bind: 'process', pid: process.pid, ...options.owner };
   const lease = await answered(allocator.allocate({ wants, owner, waitMs: options.wait }, interrupted));
   const follows = new AbortController();
   try {

@@ -27,6 +27,6 @@ export function checkNativeCalls({ hasNativeCalls, settings }: Scope): readonly 
     ];
   }
   const rest =
-    'the owner of a socket file stands in for its listener, and flood.connections counts all connections together';
+    'the owner of a socket file stands in for its listener, flood.connections counts all connections together, and only the own user gets leases';
   return [finding('callers', 'warn', `${state}: ${rest}; install koffi for more`)];
 }

@@ -26,7 +26,8 @@ import {
 import type { Log } from '../../kernel/log.js';
 import type { AllocationRefusal } from '../../model/allocation-reasons.js';
 import { isTrusted } from '../../model/ids.js';
-import type { Lease } from '../../model/lease.js';
+import type { Lease, ProcessLife } from '../../model/lease.js';
+import { procStat } from '../process/proc-stat.js';
 import { leaseMessage, podMessage, type LeaseFields } from './alloc-messages.js';
 import { failureOf, statusOf, UnknownCaller } from './alloc-status.js';
 import type { BytesMethod, GrpcDoor } from './grpc-door.js';
@@ -90,7 +91,7 @@ class AllocatorCalls {
       LeaseRef.decode(request.take(), MOST_FIELDS);
     const allocate = this.#unary({
       decode: (request) => () => AllocateRequest.decode(request.take(), MOST_FIELDS),
-      work: (request, caller, signal) => allocations.allocate(request, caller, signal),
+      work: (request, caller, signal) => this.#allocate(request, caller, signal),
       encode,
     });
     const renew = this.#unary({ decode: refOf, work: (ref, caller) => allocations.renew(ref, caller), encode });
@@ -121,6 +122,17 @@ class AllocatorCalls {
     const { pid, startTime } = caller ?? {};
     const process = pid === undefined || startTime === undefined ? undefined : { pid, startTime };
     return { uid, process };
+  }
+
+  async #allocate(
+    decode: () => AllocateRequest,
+    caller: AllocationCaller,
+    signal: AbortSignal,
+  ): Promise<Result<Lease>> {
+    const { allocations, isExact } = this.#backend;
+    if (isExact) return allocations.allocate(decode, caller, signal);
+    const request = decode();
+    return allocations.allocate(request, { ...caller, process: processOf(request.owner?.pid ?? 0) }, signal);
   }
 
   #fieldsOf(lease: Lease): LeaseFields {
@@ -232,4 +244,10 @@ class AllocatorCalls {
       return failureOf(failure, log) as AllocationRefusal;
     }
   }
+}
+
+/** The process that a caller says it is: only where none but the broker's own user and root may call. */
+function processOf(pid: number): ProcessLife | undefined {
+  const startTime = pid > 0 ? procStat(pid)?.startTime : undefined;
+  return startTime === undefined ? undefined : { pid, startTime };
 }

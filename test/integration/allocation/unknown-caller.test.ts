@@ -3,10 +3,12 @@ import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { ServiceError } from '@grpc/grpc-js';
+import type { Caller } from '../../../src/model/ids.js';
 import { serveAllocator } from '../../../src/platform/grpc/alloc-service.js';
 import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
+import { procStat } from '../../../src/platform/process/proc-stat.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
-import { AllocClient } from '../../support/alloc-client.js';
+import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { eventually } from '../../support/eventually.js';
 import { silentLog } from '../../support/silence.js';
@@ -14,16 +16,14 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'v/gpu';
 
-/** The outcomes of List, Release, Allocate and Attach for a caller of whom nothing is known. */
-async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: number; answered: boolean[] }> {
+/** The allocator of a machine with two devices on a socket, and a client. @param caller as the kernel shows it */
+async function served(caller: Caller | undefined, isExact: boolean) {
   const machine = new FakeMachine();
   machine.offer(GPU, 'g0', 'g1');
   const { allocations } = await allocationWorld(machine);
-  const root = { uid: 0, process: undefined };
-  await allocations.allocate(request(GPU, { key: 'k' }), root, new AbortController().signal);
   const answered: boolean[] = [];
   const accept = (stream: Socket) => ({
-    ...{ caller: undefined, stream },
+    ...{ caller, stream },
     ...{ slowDown: () => undefined, answered: (isAccepted: boolean) => void answered.push(isAccepted) },
   });
   const door = new GrpcDoor({ clock: systemClock, accept, streams: 8, maxRequestBytes: 65_536 });
@@ -32,6 +32,19 @@ async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: n
   const server = createServer(door.take);
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   const client = new AllocClient(socket);
+  const close = (): void => {
+    client.close();
+    door.destroy();
+    server.close();
+  };
+  return { allocations, answered, client, close };
+}
+
+/** The outcomes of List, Release, Allocate and Attach for a caller of whom nothing is known. */
+async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: number; answered: boolean[] }> {
+  const { allocations, answered, client, close } = await served(undefined, isExact);
+  const root = { uid: 0, process: undefined };
+  await allocations.allocate(request(GPU, { key: 'k' }), root, new AbortController().signal);
   const codeOf = (call: Promise<unknown>): Promise<unknown> =>
     call.then(
       () => 'done',
@@ -46,9 +59,7 @@ async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: n
     calls.push(await codeOf(client.release({ key: 'k' })));
     return { calls, leases: allocations.leases().length, answered };
   } finally {
-    client.close();
-    door.destroy();
-    server.close();
+    close();
   }
 }
 
@@ -67,5 +78,23 @@ describe('a caller of whom the kernel says nothing', () => {
     const { calls, leases, answered } = await outcomes(false);
     assert.deepEqual(answered, [true, true, true, true]);
     assert.deepEqual([calls, leases], [['done', 'done', 'done'], 1]);
+  });
+
+  it('says itself which process it is where the kernel cannot be asked, and is not believed where it can', async () => {
+    const owner = { bind: 'process', pid: process.pid };
+    for (const [caller, isExact] of [
+      [undefined, false],
+      [{ uid: 0, gid: 0, pid: undefined, startTime: undefined, source: 'peercred' }, true],
+    ] as const) {
+      const { allocations, client, close } = await served(caller, isExact);
+      assert.equal(await refusalOf(client.one(GPU, { owner })), isExact ? 'OWNER_NOT_SEEN' : 'given');
+      assert.equal(await refusalOf(client.one(GPU, { owner: { ...owner, pid: 0x7fff_fff0 } })), 'OWNER_NOT_SEEN');
+      const { startTime } = procStat(process.pid) ?? {};
+      assert.deepEqual(
+        allocations.leases().map((lease) => lease.owner.process),
+        isExact ? [] : [{ pid: process.pid, startTime }],
+      );
+      close();
+    }
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
@@ -69,7 +69,10 @@ void describe('without koffi', { concurrency: true }, () => {
     );
     const doctor = await run('doctor', '--root', one.root);
     assert.match(doctor.stdout, /koffi cannot be loaded, .*the owner of a socket file stands in for its listener/);
-    assert.match(doctor.stdout, /flood\.connections counts all connections together; install koffi for more/);
+    assert.match(
+      doctor.stdout,
+      /flood\.connections counts all connections together, and only the own user gets leases; install koffi/,
+    );
   });
 
   void it(
@@ -94,6 +97,30 @@ void describe('without koffi', { concurrency: true }, () => {
       await mine.register(one.kubeletSocket);
     },
   );
+
+  void it('devices are given to the own user alone, who says which process has them', async () => {
+    const one = await broker({ cdi: { dir: 'off' }, allocator: { check: '1s' } });
+    const socket = path.join(one.root, 'alloc.sock');
+    assert.equal(statSync(socket).mode & 0o777, 0o600);
+    const gpu = await plugin(one.devicePlugins, 'gpu', 'register');
+    await gpu.register(one.kubeletSocket);
+    const resource = 'example.com/gpu';
+    const allocated = async (): Promise<number | undefined> => (await one.admin.resources(resource, true))[0]?.allocated;
+    await eventually('its devices are there', async () => (await one.counts()).get(resource)?.allocatable === 2);
+    const running = startCommand(process.execPath, [
+      ...[program, 'run', '--root', one.root, '--device', resource],
+      ...['--', 'sh', '-c', 'echo "$PLUGIN_BROKER_DEVICES"; exec cat'],
+    ]);
+    await eventually('the command has its device', () => running.stdout().startsWith(`${resource}=`));
+    const keyed = await run('allocate', '--root', one.root, '--device', resource, '--key', 'k', '-o', 'json');
+    const { owner, pid } = JSON.parse(keyed.stdout) as { owner: { bind: string }; pid: number };
+    assert.deepEqual([keyed.code, owner.bind, pid, await allocated()], [0, 'key', 0, 2]);
+    running.child.kill('SIGKILL');
+    running.child.stdin.end(); // its command, where nothing kills that with it
+    await eventually('the device of the command is free, and the other is not', async () => (await allocated()) === 1);
+    assert.equal((await run('release', '--root', one.root, '--key', 'k')).stdout, 'released\n');
+    assert.equal(await allocated(), 0);
+  });
 
   void it('a broker with admission.allowUids does not start, and says in one sentence what to do', async () => {
     const root = tempDir();

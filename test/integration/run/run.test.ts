@@ -51,13 +51,15 @@ describe('run', () => {
       ...['--device', 'v/gpu=2', '--id', 'v/gpu=a=b', '--id', 'v/tty=7', '--numa', 'single', '--wait', '90s'],
       ...['--owner', 'ci/run-7/job/1', '--', 'true'],
     );
+    const pid = allocator.requests[0]?.owner?.pid;
+    assert.ok(pid !== undefined && pid > 0, 'what it says of itself, for a broker that cannot see it');
     assert.deepEqual(allocator.requests, [
       {
         wants: [
           { resource: 'v/gpu', count: 2, ids: ['a=b'], numa: 'single' },
           { resource: 'v/tty', count: 1, ids: ['7'], numa: 'single' },
         ],
-        owner: { bind: 'process', namespace: 'ci', name: 'run-7', part: 'job/1' },
+        owner: { bind: 'process', namespace: 'ci', name: 'run-7', part: 'job/1', pid },
         key: '',
         ttlMs: 0,
         waitMs: 90_000,
