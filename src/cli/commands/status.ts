@@ -15,6 +15,8 @@ import type { Terminal } from '../terminal.js';
 
 /** Plugins listed for attention: the summary stays on one screen. */
 const MOST_LISTED = 10;
+/** A kubelet that has not taken a Register after so long does not take it; until then it may be starting. */
+const REGISTERING_MS = 10_000;
 /** States that need no attention of an operator. */
 const QUIET_STATES: ReadonlySet<string> = new Set(['ready', 'gone']);
 
@@ -46,7 +48,7 @@ export function statusSummary(status: StatusView, now: number, paint: Paint): st
   const sum = (of: 'capacity' | 'allocatable'): number => resources.reduce((total, each) => total + each[of], 0);
   const lines = [
     `plugin-broker ${visible(broker.version)} is ${paint(toneOfState(broker.phase), visible(broker.phase))} (pid ${broker.pid}, up ${ago(broker.startedAt, now)})`,
-    ...[...broker.problems, ...policyProblem(status), ...ledgerProblem(status), ...frontProblems(status)].map(
+    ...[...broker.problems, ...policyProblem(status), ...ledgerProblem(status), ...frontProblems(status, now)].map(
       (problem) => paint('bad', `! ${visible(problem)}`),
     ),
     `checkpoint  ${checkpointLine(checkpoint, now, paint)}`,
@@ -80,12 +82,15 @@ function leaseLine({ ledger: { leases, waiting } }: StatusView): readonly string
 }
 
 /** The resources that the kubelet does not get although it should. */
-function frontProblems({ resources }: StatusView): readonly string[] {
-  const isWrong = (state: string): boolean => state === 'refused' || state === 'too-large';
-  const wrong = resources.filter(({ front }) => isWrong(front.state) || front.reason.startsWith(STAYS_WITH));
+function frontProblems({ resources }: StatusView, now: number): readonly string[] {
+  const isWrong = ({ state, since }: ResourceView['front']): boolean =>
+    state === 'refused' ||
+    state === 'too-large' ||
+    (state === 'registering' && now - Date.parse(since) > REGISTERING_MS);
+  const wrong = resources.filter(({ front }) => isWrong(front) || front.reason.startsWith(STAYS_WITH));
   const told = wrong
     .slice(0, MOST_LISTED)
-    .map(({ name, front }) => `${name}${isWrong(front.state) ? ` is ${front.state}` : ''}: ${front.reason}`);
+    .map(({ name, front }) => `${name}${isWrong(front) ? ` is ${front.state}` : ''}: ${front.reason}`);
   return wrong.length > told.length
     ? [...told, `and ${wrong.length - told.length} more: plugin-broker resources`]
     : told;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
@@ -49,6 +49,21 @@ describe('a plugin behind the broker in front of a kubelet', { timeout: 120_000 
     assert.equal(await world.broker.end('SIGTERM'), 0);
     const { message } = await world.kubelet.saw('rejected', 'q');
     assert.match(String(message), /example.com\/sim: the broker is stopping/);
+  });
+
+  it('is not offered where others may write a directory of the kubelet, and status says so until that is mended', async () => {
+    const world = newWorld();
+    await world.kubelet.start();
+    chmodSync(world.kubelet.devicePlugins, 0o757);
+    await world.broker.start();
+    world.plugin();
+    const shown = await eventually('status names it', async () => {
+      const { stdout } = await run(['status', '--root', world.broker.root]);
+      return stdout.includes('chown root:root, chmod go-w') && stdout;
+    });
+    assert.match(shown, /! example\.com\/sim is refused: .* may be written by everybody/);
+    chmodSync(world.kubelet.devicePlugins, 0o755);
+    await world.listed(2);
   });
 
   it('leaves nothing in the directories of the kubelet after front uninstall, which waits for the end of the broker', async () => {
