@@ -16,6 +16,8 @@ export type ApplyOutcome =
       readonly message: string;
       /** The other side asked to be left alone for this long. */
       readonly retryAfterMs?: number;
+      /** It went on where the last attempt had ended, and the next one does: no failure that calls for patience. */
+      readonly isUnfinished?: true;
     };
 
 /** Makes node facts public. */

@@ -211,15 +211,16 @@ export class NodeInfoPublisher {
     return conflicts.size === 0 || this.#again ? undefined : CONFLICT_AGAIN_MS;
   }
 
-  #failed({ message, retryAfterMs }: Extract<ApplyOutcome, { ok: false }>): number {
-    this.#failures += 1;
+  #failed({ message, retryAfterMs, isUnfinished }: Extract<ApplyOutcome, { ok: false }>): number {
+    this.#failures = isUnfinished === true ? 0 : this.#failures + 1;
     this.#isBackingOff = true;
     for (const driver of this.#wanted.keys()) {
       if (this.#conditions.get(driver)?.state !== 'published')
         this.#setCondition(driver, { state: 'delayed', message });
     }
     this.#tell(message);
-    return Math.max(backoffMs(this.#failures, RETRY, this.#ports.random.next()), retryAfterMs ?? 0);
+    const waitMs = isUnfinished === true ? ROUNDS.everyMs : backoffMs(this.#failures, RETRY, this.#ports.random.next());
+    return Math.max(waitMs, retryAfterMs ?? 0);
   }
 
   /** Says a problem once when it comes, and once when it is over. */

@@ -17,7 +17,7 @@ import {
   type CsiNodeDriver,
 } from './node-objects.js';
 import { PatientLedger } from './patient-ledger.js';
-import { RefusedDrivers, RefusedWrite, type Drivers } from './refused-drivers.js';
+import { RefusedDrivers, RefusedWrite, UnfinishedSearch, type Drivers } from './refused-drivers.js';
 
 /** Sentences about drivers, by name. */
 type Sentences = ReadonlyMap<string, string>;
@@ -89,7 +89,11 @@ export class ApiTarget implements NodeFactsTarget {
     } catch (failure) {
       const retryAfterMs = failure instanceof ApiFailure ? failure.retryAfterMs : undefined;
       const message = `the node facts of CSI drivers are not published: ${asError(failure).message}`;
-      return { ok: false, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+      return {
+        ...{ ok: false, message },
+        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        ...(failure instanceof UnfinishedSearch ? { isUnfinished: true } : {}),
+      };
     }
   }
 

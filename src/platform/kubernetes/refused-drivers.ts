@@ -26,26 +26,44 @@ interface Part {
   readonly refusal?: RefusedWrite;
 }
 
-/** A driver that was refused is left out for so long, in milliseconds, whatever it says meanwhile. */
-const REFUSED_MS = 60_000;
+/**
+ * A driver that was refused is left out for so long, in milliseconds, whatever it says meanwhile: twice as long each time, up to the
+ * second figure.
+ */
+const REFUSED_MS = [60_000, 600_000] as const;
+/** Drivers that were refused before and are tried again in one attempt: a search for so few is at its end in one. */
+const MOST_AGAIN = 8;
 /** Rounds of one search. The API server has other clients: what is left then waits for the next attempt. */
 const MAX_ROUNDS = 64;
 
-/** The drivers that were refused lately. */
+/** A search that found some refused drivers and is not at its end: the next attempt goes on. */
+export class UnfinishedSearch extends ApiFailure {}
+
+interface Refused {
+  readonly message: string;
+  readonly untilMs: number;
+  /** How often it was refused. */
+  readonly times: number;
+}
+
+/** The drivers that were refused. */
 export class RefusedDrivers {
-  readonly #known = new Map<string, { readonly message: string; readonly untilMs: number }>();
+  /** The one that was refused last at the end. */
+  readonly #known = new Map<string, Refused>();
 
   /**
-   * The drivers that are to be tried: those that were not refused lately. All of them where all were, because that is due to none of
-   * them: a right may have been missing.
+   * The drivers that are to be tried: those that were never refused, and behind them a few of those that were, but not lately. So a
+   * user with many such drivers keeps no other from being found good. All of them where all were refused lately, because that is due
+   * to none of them: a right may have been missing.
    *
    * @param nowMs milliseconds of the monotonic clock
    */
   toTry(wanted: Drivers, nowMs: number): Drivers {
-    for (const [driver, { untilMs }] of this.#known)
-      if (untilMs <= nowMs || !wanted.has(driver)) this.#known.delete(driver);
-    if (this.#known.size === 0 || this.#known.size === wanted.size) return wanted;
-    return new Map([...wanted].filter(([driver]) => !this.#known.has(driver)));
+    for (const driver of this.#known.keys()) if (!wanted.has(driver)) this.#known.delete(driver);
+    const tried = new Map([...wanted].filter(([driver]) => !this.#known.has(driver)));
+    const again = [...this.#known].filter(([, { untilMs }]) => untilMs <= nowMs).slice(0, MOST_AGAIN);
+    for (const [driver] of again) tried.set(driver, wanted.get(driver) as NodeInfo);
+    return tried.size === 0 ? wanted : tried;
   }
 
   /** These were taken. */
@@ -64,13 +82,13 @@ export class RefusedDrivers {
    *
    * @param round publishes some of them, and tells contradictions with a sentence for each
    * @returns contradictions; the sentences of refused drivers are in `sentences`
-   * @throws RefusedWrite, where all are refused or the search is not at its end yet; every other failure of `round`
+   * @throws RefusedWrite, where all are refused; UnfinishedSearch; every other failure of `round`
    */
   async search(
     { wanted, tried, refusal, nowMs }: RefusedRound,
     round: (drivers: Drivers) => Promise<ReadonlyMap<string, string>>,
   ): Promise<ReadonlyMap<string, string>> {
-    if (this.#known.size === wanted.size) throw refusal;
+    if (this.#areAllOut(wanted, nowMs)) throw refusal;
     const conflicts = new Map<string, string>();
     const parts = partsOf(tried, refusal);
     let rounds = 0;
@@ -79,7 +97,7 @@ export class RefusedDrivers {
       if (part.refusal !== undefined) {
         this.#refuse(drivers, part.refusal, nowMs);
       } else {
-        if (rounds === MAX_ROUNDS) throw refusal;
+        if (rounds === MAX_ROUNDS) throw new UnfinishedSearch(refusal.status, refusal.message);
         rounds += 1;
         try {
           for (const [driver, message] of await round(drivers)) conflicts.set(driver, message);
@@ -89,14 +107,21 @@ export class RefusedDrivers {
         }
       }
     }
-    if (this.#known.size === wanted.size) throw refusal;
+    if (this.#areAllOut(wanted, nowMs)) throw refusal;
     return conflicts;
+  }
+
+  #areAllOut(wanted: Drivers, nowMs: number): boolean {
+    return [...wanted.keys()].every((driver) => (this.#known.get(driver)?.untilMs ?? 0) > nowMs);
   }
 
   #refuse(drivers: Drivers, { message: why }: RefusedWrite, nowMs: number): void {
     for (const driver of drivers.keys()) {
       const message = `CSI driver ${driver} is not published: ${why}`;
-      this.#known.set(driver, { message, untilMs: nowMs + REFUSED_MS });
+      const times = (this.#known.get(driver)?.times ?? 0) + 1;
+      const [first, most] = REFUSED_MS;
+      this.#known.delete(driver);
+      this.#known.set(driver, { message, untilMs: nowMs + Math.min(most, first * 2 ** (times - 1)), times });
     }
   }
 }

@@ -75,6 +75,15 @@ describe('the publisher of node info', () => {
     assert.deepEqual([...target.published.keys()], ['a', 'b']);
   });
 
+  it('goes on within a second where an attempt only did not come to its end, however often', async () => {
+    const { clock, target, publisher } = setup();
+    const unfinished = { ok: false as const, message: 'refused', isUnfinished: true as const };
+    target.failures.push(...Array.from({ length: 20 }, () => unfinished));
+    publisher.publish(info('a'));
+    await clock.advance(21_000);
+    assert.deepEqual([...target.published.keys()], ['a']);
+  });
+
   it('tries a removal until it succeeds', async () => {
     const { clock, target, publisher } = setup();
     publisher.publish(info('a'));

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RefusedDrivers, RefusedWrite, type Drivers } from '../../../src/platform/kubernetes/refused-drivers.js';
+import {
+  RefusedDrivers,
+  RefusedWrite,
+  UnfinishedSearch,
+  type Drivers,
+} from '../../../src/platform/kubernetes/refused-drivers.js';
 
 const MINUTE_MS = 60_000;
 const named = (...drivers: string[]): Drivers =>
@@ -47,7 +52,34 @@ describe('the search for drivers that are refused', () => {
     assert.deepEqual([...server.taken].sort(), ['a', 'b']);
     assert.deepEqual([...refused.sentences], [['bad', 'CSI driver bad is not published: forbidden']]);
     assert.deepEqual([...refused.toTry(named('a', 'bad', 'b'), MINUTE_MS - 1).keys()], ['a', 'b']);
-    assert.deepEqual([...refused.toTry(wanted, MINUTE_MS).keys()], ['a', 'bad', 'b']);
+    assert.deepEqual([...refused.toTry(wanted, MINUTE_MS).keys()], ['a', 'b', 'bad']);
+  });
+
+  it('leaves one out twice as long each time it is refused, up to ten minutes, and tries eight of them again in an attempt', async () => {
+    const [refused, server] = [new RefusedDrivers(), new Server()];
+    const wanted = named('a', ...many('bad', 9));
+    const isTried = (nowMs: number): number => refused.toTry(wanted, nowMs).size - 1;
+    let now = 0;
+    for (const minutes of [1, 2, 4, 8, 10, 10]) {
+      for (let nth = 0; nth < 2; nth++) assert.equal(await attempt(refused, server, wanted, now), undefined);
+      assert.equal(isTried(now + minutes * MINUTE_MS - 1), 0);
+      now += minutes * MINUTE_MS;
+      assert.equal(isTried(now), 8);
+    }
+  });
+
+  it('reaches one that comes after very many that are refused, before those that may be tried again', async () => {
+    const [refused, server] = [new RefusedDrivers(), new Server()];
+    const bad = many('bad', 255);
+    for (let nowMs = 0; ; nowMs += 1000) {
+      const failure = await attempt(refused, server, named(...bad, 'a'), nowMs);
+      if (failure === undefined) break;
+      assert.ok(failure instanceof UnfinishedSearch);
+    }
+    server.rounds = 0;
+    await attempt(refused, server, named(...bad, 'a', 'new'), 2 * MINUTE_MS);
+    assert.deepEqual([...server.taken], ['a', 'new']);
+    assert.ok(server.rounds < 40, String(server.rounds));
   });
 
   it('forgets a driver that is not wanted any more', async () => {
