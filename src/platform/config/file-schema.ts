@@ -176,7 +176,7 @@ const rule = section({
   reattach: choice('stream', 'probe', 'recycle')
     .exactOptional()
     .describe(
-      'How a broken ListAndWatch is taken up again: open it again (default), only probe, probe and move the socket aside so that the plugin registers afresh',
+      'How a broken ListAndWatch is taken up again: open it again (default), only probe, probe and remove the socket so that the plugin registers afresh',
     ),
   grace: durationOrZero.exactOptional().describe('How long a lost plugin is held'),
   uids: uids.exactOptional().describe('Uids that may register these plugins'),
