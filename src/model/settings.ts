@@ -36,6 +36,8 @@ export interface UpdateLimit extends BucketSettings {
 
 /** Limits on connections to our sockets. */
 export interface ConnectionLimit extends BucketSettings {
+  /** The one thing that can be done with a connection that is one too many. */
+  readonly onExceed: 'disconnect';
   /** Connections one process may hold open (one uid where pids are unknown). */
   readonly perProcess: number;
   /** Connections in all. */

@@ -2,7 +2,8 @@
 import type { ScenarioResult } from './verdict.js';
 
 /**
- * The worst of them, with the spread; verdicts that do not agree are a failure, as nobody can rely on such a plugin.
+ * The worst of them, with the spread: one failure is a failure, as nobody can rely on such a plugin. Runs that were skipped say
+ * nothing, so that beside passed ones the whole is skipped, with their reason.
  *
  * @param results of the same scenario, at least one, in the order of the runs
  */

@@ -14,7 +14,7 @@ export const FLOOD: FloodSettings = {
   mode: 'enforce',
   register: { burst: 5, intervalMs: 2_000, onExceed: 'delay', maxDelayMs: 1_000 },
   updates: { burst: 10, intervalMs: 250, onExceed: 'coalesce' },
-  connections: { burst: 300, intervalMs: 20, perProcess: 256, total: 2_048, streams: 128 },
+  connections: { burst: 300, intervalMs: 20, onExceed: 'disconnect', perProcess: 256, total: 2_048, streams: 128 },
   allocate: { burst: 20, intervalMs: 50 },
   globalRegister: { burst: 1_000, intervalMs: 5, onExceed: 'delay', maxDelayMs: 1_000 },
   penalty: { strikes: 10, windowMs: 60_000, quarantineMs: 60_000, factor: 2, maxMs: 600_000 },

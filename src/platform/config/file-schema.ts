@@ -42,10 +42,8 @@ const registerLimit = (burst: number, interval: string) =>
       .describe('The longest a call is held; beyond it the call is refused at once'),
   }).prefault({});
 
-const factor = z
-  .number({ error: () => 'a number from 1 to 1000' })
-  .min(1, { error: () => 'a number from 1 to 1000' })
-  .max(1000, { error: () => 'a number from 1 to 1000' });
+const FACTOR = { error: () => 'a number from 1 to 1000' };
+const factor = z.number(FACTOR).min(1, FACTOR).max(1000, FACTOR);
 
 const penalty = section({
   strikes: PERMITS.default(STANDARD_PENALTY.strikes).describe('Strikes inside the window that bring a quarantine'),
@@ -116,6 +114,7 @@ const flood = section({
     .describe('ListAndWatch messages taken from one session'),
   connections: section({
     ...bucket(300, '20ms'),
+    onExceed: choice('disconnect').default('disconnect').describe('disconnect: close it; there is no other way'),
     perProcess: PERMITS.default(256).describe('Open connections of one process (of one uid where its pid is unknown)'),
     total: PERMITS.default(2048).describe('Open connections in all'),
     streams: PERMITS.default(128).describe('Calls at once on one connection'),
@@ -176,7 +175,7 @@ const rule = section({
   reattach: choice('stream', 'probe', 'recycle')
     .exactOptional()
     .describe(
-      'How a broken ListAndWatch is taken up again: open it again (default), only probe, probe and move the socket aside so that the plugin registers afresh',
+      'How a broken ListAndWatch is taken up again: open it again (default), only probe, probe and remove the socket so that the plugin registers afresh',
     ),
   grace: durationOrZero.exactOptional().describe('How long a lost plugin is held'),
   uids: uids.exactOptional().describe('Uids that may register these plugins'),

@@ -6,6 +6,8 @@ import type { OneAtATime } from './one-at-a-time.js';
 const MOST_CONNECTIONS = 64;
 /** Requests being answered at a time that are no probes: fewer, so that some connections can always give way. */
 const MOST_REQUESTS = 48;
+/** The same with those for metrics, which come by the clock as probes do, and cost more. */
+const MOST_WITH_METRICS = 56;
 const CROWDED = 'too many connections are open; come back in a moment\n';
 /** The answer to a connection that gave way before it was answered. */
 const GIVE_WAY = [
@@ -60,8 +62,8 @@ export class ConnectionSlots {
   }
 
   /** A slot for a request that is no probe: the function to call when it is answered, or undefined where there is none. */
-  room(socket: OneAtATime): (() => void) | undefined {
-    if (this.#busy.size >= MOST_REQUESTS) return undefined;
+  room(socket: OneAtATime, isMetrics: boolean): (() => void) | undefined {
+    if (this.#busy.size >= (isMetrics ? MOST_WITH_METRICS : MOST_REQUESTS)) return undefined;
     this.#busy.add(socket);
     return () => {
       this.#busy.delete(socket);

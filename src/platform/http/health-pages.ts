@@ -43,6 +43,7 @@ export function healthPages({ phase, metrics, snapshot, process }: PageSources):
     [
       '/metrics',
       {
+        isMetrics: true,
         freshMs: METRICS_FRESH_MS,
         make: async () => ({
           status: 200,

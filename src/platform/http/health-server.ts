@@ -157,7 +157,7 @@ class PageServer implements HealthServer {
   async #answer(asked: Asked, url: string, socket: OneAtATime, response: ServerResponse): Promise<Answer | Streaming> {
     const isTooLong = url.length > MOST_URL_CHARACTERS;
     const isProbe = !isTooLong && this.#router.isProbe(asked.path);
-    const leave = isTooLong || isProbe ? undefined : this.#slots.room(socket);
+    const leave = isTooLong || isProbe ? undefined : this.#slots.room(socket, this.#router.isMetrics(asked.path));
     if (leave === undefined) {
       // A probe comes once a second, most often on a connection of its own: it does not wait.
       const waitMs = socket.outOfTurn(this.#clock.mono(), OUT_OF_TURN_EVERY_MS);

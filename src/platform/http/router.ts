@@ -34,6 +34,8 @@ export interface Route {
   readonly isAsked?: boolean;
   /** A client may call us by any name, and is never made to wait: for probes, which tell nothing. */
   readonly isProbe?: boolean;
+  /** A half of the connections that are for probes may be taken for it. */
+  readonly isMetrics?: boolean;
   /** A page that people come to by links from elsewhere. */
   readonly isEntrance?: boolean;
 }
@@ -87,6 +89,11 @@ export class Router {
   /** Whether a path is for probes. */
   isProbe(path: string): boolean {
     return this.#routes.get(path)?.isProbe === true;
+  }
+
+  /** Whether a path is for metrics. */
+  isMetrics(path: string): boolean {
+    return this.#routes.get(path)?.isMetrics === true;
   }
 
   /** The answer to one request. Never rejects. */

@@ -351,6 +351,25 @@ describe('the server', () => {
     for (const { socket } of all) socket.destroy();
   });
 
+  it('answers metrics while everything else that may be asked at once is asked', async () => {
+    const held: (() => void)[] = [];
+    const slow = (): Promise<Answer> => new Promise((resolve) => held.push(() => resolve(plainText(200, 'at last'))));
+    const metrics = brokerPages(() => ({ phase: 'ready', problems: [] })).get('/metrics');
+    assert.ok(metrics !== undefined);
+    const port = await serving(
+      new Map<string, Route>([
+        ['/x', { make: slow, isAsked: true }],
+        ['/metrics', metrics],
+      ]),
+    );
+    const busy = Array.from({ length: 48 }, (_, index) => get(port, `/x?${String(index)}`));
+    await eventually('all are asked', () => held.length === 48);
+    const statuses = [(await get(port, '/x')).status, (await get(port, '/metrics')).status];
+    for (const end of held) end();
+    assert.deepEqual(statuses, [503, 200]);
+    for (const { status } of await Promise.all(busy)) assert.equal(status, 200);
+  });
+
   it('is there for a waiting client, however many others ask and hang up', async () => {
     const page: Route = { make: () => plainText(200, 'all is well') };
     const port = await serving(

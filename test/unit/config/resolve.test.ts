@@ -22,6 +22,7 @@ describe('the settings of a form', () => {
     assert.deepEqual(settings.flood.connections, {
       burst: 300,
       intervalMs: 20,
+      onExceed: 'disconnect',
       perProcess: 256,
       total: 2048,
       streams: 128,
