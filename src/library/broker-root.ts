@@ -53,8 +53,10 @@ export function pathsOf(root: string, config: BrokerOptions['config']): Broker['
 /** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */
 export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | string): string {
   if (typeof config === 'string') return path.resolve(config);
-  const { http, cdi } = config;
-  const written = { ...config, http: withStandard({ listen: 'off' }, http), cdi: withStandard({ dir: 'cdi' }, cdi) };
+  // As JSON has them: a key that is undefined is none.
+  const keys = JSON.parse(JSON.stringify(config)) as ConfigInput;
+  const { http, cdi } = keys;
+  const written = { ...keys, http: withStandard({ listen: 'off' }, http), cdi: withStandard({ dir: 'cdi' }, cdi) };
   writeFileSync(configFile, JSON.stringify(written));
   return configFile;
 }
