@@ -163,6 +163,10 @@ describe('a broker that a program started', () => {
     });
     await plugin(one);
     assert.equal((await one.waitForResource(RESOURCE, { allocatable: 2 })).state, 'ready');
+    await one.kill();
+    await one.start({ config: { paths: { ...paths, brokerSocket: 'later.sock' } } });
+    assert.equal(one.paths.adminSocket, path.join(one.root, 'later.sock'));
+    await one.waitForResource(RESOURCE, { allocatable: 2 }, { timeoutMs: 5_000 });
   });
 
   it('leaves nothing behind: after a failed start, a start that is called off, a double stop', async () => {
