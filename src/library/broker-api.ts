@@ -100,7 +100,7 @@ export interface RestartOptions {
 /** A broker that was started. Everything that asks it rejects with a BrokerError while it does not run. */
 export interface Broker extends AsyncDisposable {
   readonly root: string;
-  /** As the keys of the config that it was made with say; of a config file those that a root has by default. */
+  /** As the keys of the config of its present life say; of a config file those that a root has by default. */
   readonly paths: Readonly<Record<'devicePlugins' | 'kubeletSocket' | 'registry' | 'plugins' | 'adminSocket', string>>;
   /** Of the present life. */
   readonly pid: number | undefined;

@@ -18,13 +18,11 @@ const CODES: Partial<Record<AdminFailure['code'], BrokerErrorCode>> = {
 /** Asks. */
 export class BrokerQuestions {
   readonly #halt = new AbortController();
-  readonly #socket: string;
-  readonly #client: AdminClient;
+  readonly #socket: () => string;
 
-  /** @param socket the admin socket */
-  constructor(socket: string) {
+  /** @param socket the admin socket of the present life: its config may put it elsewhere than that of the life before */
+  constructor(socket: () => string) {
     this.#socket = socket;
-    this.#client = new AdminClient(socket, systemClock, this.#halt.signal);
   }
 
   /** Ends all questions. */
@@ -35,7 +33,7 @@ export class BrokerQuestions {
   /** Asks one question. @throws BrokerError */
   async ask<T>(question: (client: AdminClient) => Promise<T>): Promise<T> {
     try {
-      return await question(this.#client);
+      return await question(this.#client(this.#halt.signal));
     } catch (thrown) {
       throw asBrokerError(thrown);
     }
@@ -44,11 +42,10 @@ export class BrokerQuestions {
   /** Events that a filter lets pass, across restarts, until the signal aborts or the broker was stopped for good. */
   async *events(filter: EventFilter, signal: AbortSignal): AsyncGenerator<BrokerEvent> {
     const both = AbortSignal.any([signal, this.#halt.signal]);
-    const client = new AdminClient(this.#socket, systemClock, both);
     let since = filter.since ?? 0;
     for (;;) {
       try {
-        for await (const event of client.events(since, '', true)) {
+        for await (const event of this.#client(both).events(since, '', true)) {
           since = event.seq + 1;
           if (passes(event, filter)) yield event;
         }
@@ -59,6 +56,10 @@ export class BrokerQuestions {
       if (isAborted(both)) return;
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
+  }
+
+  #client(signal: AbortSignal): AdminClient {
+    return new AdminClient(this.#socket(), systemClock, signal);
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../platform/fs/remove-tree.js';
-import type { Broker, BrokerOptions, ConfigInput } from './broker-api.js';
+import type { Broker, ConfigInput } from './broker-api.js';
 
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
 const LONGEST_ROOT = 50;
@@ -33,7 +33,7 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
 }
 
 /** The paths of a broker of the library, as the keys of its config say; of a file those that a root has by default. */
-export function pathsOf(root: string, config: BrokerOptions['config']): Broker['paths'] {
+export function pathsOf(root: string, config: ConfigInput | string): Broker['paths'] {
   const written = typeof config === 'object' ? config['paths'] : undefined;
   const keys = new Map<string, unknown>(typeof written === 'object' && written !== null ? Object.entries(written) : []);
   const at = (key: string, standard: string): string => {
@@ -53,8 +53,10 @@ export function pathsOf(root: string, config: BrokerOptions['config']): Broker['
 /** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */
 export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | string): string {
   if (typeof config === 'string') return path.resolve(config);
-  const { http, cdi } = config;
-  const written = { ...config, http: withStandard({ listen: 'off' }, http), cdi: withStandard({ dir: 'cdi' }, cdi) };
+  // As JSON has them: a key that is undefined is none.
+  const keys = JSON.parse(JSON.stringify(config)) as ConfigInput;
+  const { http, cdi } = keys;
+  const written = { ...keys, http: withStandard({ listen: 'off' }, http), cdi: withStandard({ dir: 'cdi' }, cdi) };
   writeFileSync(configFile, JSON.stringify(written));
   return configFile;
 }

@@ -4,8 +4,8 @@ import { asError } from '../kernel/clock.js';
 import { BrokerChild, type LifeEnd } from '../platform/process/broker-child.js';
 import { programFile } from '../platform/process/program-file.js';
 import { OutputTail } from '../platform/process/output-tail.js';
-import { BrokerError, type BrokerOptions, type ConfigInput } from './broker-api.js';
-import { removeRoot, writeConfig, type BrokerRoot } from './broker-root.js';
+import { BrokerError, type Broker, type BrokerOptions, type ConfigInput } from './broker-api.js';
+import { pathsOf, removeRoot, writeConfig, type BrokerRoot } from './broker-root.js';
 
 /** It promises to stop within 5 s. */
 const STOP_MS = 15_000;
@@ -64,6 +64,11 @@ export class Lives {
   /** The end of its log. */
   get log(): string {
     return this.#log.text();
+  }
+
+  /** Where things are in the present life; between two, as in the one before. */
+  get paths(): Broker['paths'] {
+    return pathsOf(this.#root.root, this.#config);
   }
 
   /** Where it serves HTTP. */

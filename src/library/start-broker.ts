@@ -22,7 +22,7 @@ import {
   type WaitOptions,
 } from './broker-api.js';
 import { BrokerQuestions, meant } from './broker-questions.js';
-import { makeRoot, pathsOf } from './broker-root.js';
+import { makeRoot } from './broker-root.js';
 import { BrokerWatch } from './broker-watch.js';
 import { DEFAULT_TIMEOUT_MS, Lives } from './lives.js';
 import { whenOnDisk } from './on-disk.js';
@@ -52,7 +52,6 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Broker> 
 
 class StartedBroker implements Broker {
   readonly root: string;
-  readonly paths: Broker['paths'];
   readonly #options: BrokerOptions;
   readonly #lives: Lives;
   readonly #watch = new BrokerWatch();
@@ -65,17 +64,19 @@ class StartedBroker implements Broker {
 
   constructor(options: BrokerOptions) {
     const brokerRoot = makeRoot(options.root);
-    const { root } = brokerRoot;
-    this.root = root;
+    this.root = brokerRoot.root;
     this.#options = options;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    this.paths = pathsOf(root, options.config);
-    this.#questions = new BrokerQuestions(this.paths.adminSocket);
+    this.#questions = new BrokerQuestions(() => this.paths.adminSocket);
     this.#lives = new Lives(brokerRoot, options, {
       news: (news) => this.#watch.take(news),
       exit: (end) => this.#watch.ended(end),
     });
     options.signal?.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  get paths(): Broker['paths'] {
+    return this.#lives.paths;
   }
 
   get pid(): number | undefined {

@@ -137,7 +137,10 @@ describe('a broker that a program started', () => {
 
   it('serves no HTTP where only other keys of that section say something, and keeps CDI files below the root', async () => {
     const root = tempDir();
-    await broker({ root, config: { http: { page: 'off' }, cdi: { kind: 'vendor.example/lease' } } });
+    await broker({
+      root,
+      config: { http: { listen: undefined, page: 'off' }, cdi: { dir: undefined, kind: 'vendor.example/lease' } },
+    });
     const written: unknown = JSON.parse(readFileSync(path.join(root, '.library-config.json'), 'utf8'));
     assert.deepEqual(written, {
       http: { listen: 'off', page: 'off' },
@@ -160,6 +163,10 @@ describe('a broker that a program started', () => {
     });
     await plugin(one);
     assert.equal((await one.waitForResource(RESOURCE, { allocatable: 2 })).state, 'ready');
+    await one.kill();
+    await one.start({ config: { paths: { ...paths, brokerSocket: 'later.sock' } } });
+    assert.equal(one.paths.adminSocket, path.join(one.root, 'later.sock'));
+    await one.waitForResource(RESOURCE, { allocatable: 2 }, { timeoutMs: 5_000 });
   });
 
   it('leaves nothing behind: after a failed start, a start that is called off, a double stop', async () => {
