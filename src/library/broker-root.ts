@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../platform/fs/remove-tree.js';
+import { pathsBelow } from '../verify/directories.js';
 import type { Broker, ConfigInput } from './broker-api.js';
 
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
@@ -33,15 +34,8 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
 }
 
 /** The paths of a broker of the library: those that a root has by default. */
-export function pathsBelow(root: string): Broker['paths'] {
-  const devicePlugins = path.join(root, 'device-plugins');
-  return {
-    devicePlugins,
-    kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
-    registry: path.join(root, 'plugins_registry'),
-    plugins: path.join(root, 'plugins'),
-    adminSocket: path.join(root, 'broker.sock'),
-  };
+export function brokerPaths(root: string): Broker['paths'] {
+  return { ...pathsBelow(root), adminSocket: path.join(root, 'broker.sock') };
 }
 
 /** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */

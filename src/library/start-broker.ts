@@ -22,7 +22,7 @@ import {
   type WaitOptions,
 } from './broker-api.js';
 import { BrokerQuestions, meant } from './broker-questions.js';
-import { makeRoot, pathsBelow } from './broker-root.js';
+import { brokerPaths, makeRoot } from './broker-root.js';
 import { BrokerWatch } from './broker-watch.js';
 import { DEFAULT_TIMEOUT_MS, Lives } from './lives.js';
 import { whenOnDisk } from './on-disk.js';
@@ -69,7 +69,7 @@ class StartedBroker implements Broker {
     this.root = root;
     this.#options = options;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    this.paths = pathsBelow(root);
+    this.paths = brokerPaths(root);
     this.#questions = new BrokerQuestions(this.paths.adminSocket);
     this.#lives = new Lives(brokerRoot, options, {
       news: (news) => this.#watch.take(news),

@@ -1,6 +1,5 @@
 // Runs scenarios: the first to see whether the plugin comes up, then the others, side by side where it bears that.
 import { availableParallelism } from 'node:os';
-import { DEVICE_PLUGIN } from '../model/ids.js';
 import { judge } from './judge.js';
 import { agreed } from './repeated.js';
 import type { Known, Profile } from './rig.js';
@@ -150,7 +149,7 @@ async function tryOut(
     const { known } = first.rig;
     const wantsSecond = rigFactory.isOurs && campaign.scenarios.some(({ name }) => name !== firstList.name);
     const isSideBySide = wantsSecond && (await comesUpBeside(rigFactory, known)) && first.rig.isServed();
-    return { result, known, hasDevices: first.rig.plugins.some(({ type }) => type === DEVICE_PLUGIN), isSideBySide };
+    return { result, known, hasDevices: first.rig.hasDevices, isSideBySide };
   } finally {
     await first.close();
   }
@@ -162,7 +161,7 @@ async function comesUpBeside(rigFactory: RigFactory, known: Known | undefined): 
     await second.rig.comeUp();
     return second.rig.subject.ends.length === 0;
   } catch (thrown) {
-    second.rig.changes.throwIfAborted();
+    second.rig.changes.signal.throwIfAborted();
     if (thrown instanceof Error) return false;
     throw thrown;
   } finally {
