@@ -1,5 +1,5 @@
 // Reads checkpoints for the command line: wires the checkpoint stage to the file system, loaded only when needed.
-import type { CheckpointReader } from './cli/checkpoint-reader.js';
+import type { CheckpointReader } from './model/checkpoint-inspection.js';
 
 /** Reads a checkpoint file and looks at the device lists beside it. */
 export const readCheckpoint: CheckpointReader = async (file) => {

@@ -19,6 +19,9 @@ export interface WantOptions {
   readonly owner?: Omit<Owner, 'bind' | 'pid'>;
 }
 
+/** The allocator's socket in the root directory. */
+export const ALLOCATOR_SOCKET = 'alloc.sock';
+
 const LONGEST_WAIT_MS = 3_600_000;
 
 /** Adds --root and --address. */
@@ -54,7 +57,7 @@ export function withWants(command: Command): Command {
 
 /** The allocator that the options name. @throws CliError as socketOf */
 export function allocatorOf(options: AddressOptions): AllocatorClient {
-  return new AllocatorClient(socketOf(options, 'allocator', 'alloc.sock'), systemClock);
+  return new AllocatorClient(socketOf(options, 'allocator', ALLOCATOR_SOCKET), systemClock);
 }
 
 /** Runs a call; a refusal by the allocator ends the command with the code that says whether trying again helps. */

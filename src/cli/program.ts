@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { asError } from '../kernel/clock.js';
 import { visible } from '../kernel/visible.js';
+import type { CheckpointReader } from '../model/checkpoint-inspection.js';
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
 import { addAllocate, addAllocations, addRelease } from './commands/allocations.js';
 import { addCheckConfig } from './commands/check-config.js';
@@ -26,7 +27,6 @@ import { addReport } from './commands/report.js';
 import { addVerify } from './commands/verify.js';
 import { addVersion } from './commands/version.js';
 import { addWait } from './commands/wait.js';
-import type { CheckpointReader } from './checkpoint-reader.js';
 import type { ConfigReader } from './config-reader.js';
 import { CliError, Ended, EXIT } from './exit.js';
 import { commandFirst } from './global-options.js';

@@ -1,10 +1,11 @@
 // The registrar's side of the talk with the CSI driver: connect, ask for the name, notice when the driver goes away.
-import { connectivityState, type ChannelOptions, type ServiceError } from '@grpc/grpc-js';
+import { connectivityState, type ChannelOptions } from '@grpc/grpc-js';
 import { backoffMs } from '../kernel/backoff.js';
-import { sleep, type Clock } from '../kernel/clock.js';
+import { asError, sleep, type Clock } from '../kernel/clock.js';
 import { driverNameProblem } from '../model/driver-name.js';
 import { identityService } from '../generated/proto/csi/v1/csi.js';
 import { GuardedClient } from '../platform/grpc/guarded-client.js';
+import { unaryCall } from '../platform/grpc/unary-call.js';
 import { Exit, failed } from './exit.js';
 import type { RegistrarLog } from './registrar-log.js';
 
@@ -111,26 +112,10 @@ export class DriverClient {
   }
 
   async #askName(timeoutMs: number): Promise<string> {
-    const { path, requestSerialize, responseDeserialize } = identityService.GetPluginInfo;
-    const { name } = await new Promise<ReturnType<typeof responseDeserialize>>((resolve, reject) => {
-      const answered = (failure: ServiceError | null, answer?: ReturnType<typeof responseDeserialize>): void => {
-        if (answer !== undefined) resolve(answer);
-        else
-          reject(
-            failed(
-              'NameQueryFailed',
-              `the CSI driver at ${this.address} did not tell its name: ${String(failure?.message)}`,
-            ),
-          );
-      };
-      this.#client.makeUnaryRequest(
-        path,
-        requestSerialize,
-        responseDeserialize,
-        {},
-        { deadline: Date.now() + timeoutMs },
-        answered,
-      );
+    const query = unaryCall(this.#client, identityService.GetPluginInfo, {}, Date.now() + timeoutMs);
+    const { name } = await query.catch((failure: unknown) => {
+      const { message } = asError(failure);
+      throw failed('NameQueryFailed', `the CSI driver at ${this.address} did not tell its name: ${message}`);
     });
     // The name becomes part of a path: with a slash in it the socket would be made somewhere else.
     const problem = driverNameProblem(name);

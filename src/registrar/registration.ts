@@ -1,10 +1,11 @@
 // One driver registered: its socket, the service on it, and the kubelet's answer.
-import type { sendUnaryData, ServerUnaryCall, ServiceError } from '@grpc/grpc-js';
+import type { sendUnaryData, ServerUnaryCall } from '@grpc/grpc-js';
 import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
 import { CSI_PLUGIN } from '../model/ids.js';
 import { GrpcDoor, type Connection } from '../platform/grpc/grpc-door.js';
 import { GuardedClient } from '../platform/grpc/guarded-client.js';
+import { unaryCall } from '../platform/grpc/unary-call.js';
 import { Border } from '../platform/http2/border.js';
 import { DEFAULT_GUARD } from '../platform/http2/default-guard.js';
 import { registrationService as pluginRegistrationService } from '../generated/proto/pluginregistration/v1/pluginregistration.js';
@@ -67,16 +68,8 @@ export class Registration {
   /** Whether the service answers on the socket, as a kubelet would see it. Rejects with the failure. */
   async probe(timeoutMs: number): Promise<void> {
     const client = new GuardedClient(`unix:${this.socket.path}`, this.#parts.clock);
-    const { path, requestSerialize, responseDeserialize } = pluginRegistrationService.GetInfo;
     try {
-      const { name } = await new Promise<ReturnType<typeof responseDeserialize>>((resolve, reject) => {
-        const answered = (failure: ServiceError | null, answer?: ReturnType<typeof responseDeserialize>): void => {
-          if (answer === undefined) reject(failure ?? new Error('no answer'));
-          else resolve(answer);
-        };
-        const deadline = Date.now() + timeoutMs;
-        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, {}, { deadline }, answered);
-      });
+      const { name } = await unaryCall(client, pluginRegistrationService.GetInfo, {}, Date.now() + timeoutMs);
       if (name !== this.driver) throw new Error(`invalid driver name ${JSON.stringify(name)}`);
     } finally {
       client.close();

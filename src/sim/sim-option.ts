@@ -16,6 +16,35 @@ export interface SimOption<Key extends string = string> {
   readonly parse?: (text: string, before: unknown) => unknown;
 }
 
+/** An option with a value. @param argument stands for the value in help; the flag is made from the key */
+export function option<Key extends string>(
+  key: Key,
+  argument: string,
+  help: string,
+  more: Pick<SimOption, 'default' | 'choices' | 'parse'> = {},
+): SimOption<Key> {
+  return { key, flags: `${flagOf(key)} <${argument}>`, help, ...more };
+}
+
+/** A switch. */
+export function flag<Key extends string>(key: Key, help: string): SimOption<Key> {
+  return { key, flags: flagOf(key), help, default: false };
+}
+
+/** An option that is a whole number from 0. */
+export function amount<Key extends string>(key: Key, help: string, standard?: number): SimOption<Key> {
+  return option(key, 'count', help, { parse: count, default: standard });
+}
+
+/** An option that is a duration. @param standard milliseconds */
+export function time<Key extends string>(key: Key, help: string, standard?: number): SimOption<Key> {
+  return option(key, 'duration', help, { parse: duration, default: standard });
+}
+
+function flagOf(key: string): string {
+  return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
 /** A duration such as 250ms, 2s or 5m, in milliseconds. */
 export function duration(text: string): number {
   const ms = durationMs(text);

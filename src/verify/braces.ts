@@ -1,20 +1,12 @@
 // The names in braces that stand for directories in the plugin's command and environment.
-import path from 'node:path';
-import { KUBELET_DIRECTORY, type Directories } from './directories.js';
+import { KUBELET_DIRECTORY, pathsBelow, type Directories } from './directories.js';
 
 /** The values of names in braces. */
 export type Braces = ReadonlyMap<string, string>;
 
 /** The directories as the plugin sees them: with a bound directory those that are built into it. */
 export function bracesFor({ kubelet }: Pick<Directories, 'kubelet'>, isBound: boolean): Braces {
-  const base = isBound ? KUBELET_DIRECTORY : kubelet;
-  const devicePlugins = path.join(base, 'device-plugins');
-  return new Map([
-    ['devicePlugins', devicePlugins],
-    ['registry', path.join(base, 'plugins_registry')],
-    ['plugins', path.join(base, 'plugins')],
-    ['kubeletSocket', path.join(devicePlugins, 'kubelet.sock')],
-  ]);
+  return new Map(Object.entries(pathsBelow(isBound ? KUBELET_DIRECTORY : kubelet)));
 }
 
 /** Fills the names in; other braces stay as they are. */
@@ -23,7 +15,7 @@ export function fillIn(text: string, braces: Braces): string {
 }
 
 /** Names that are filled in; a word in braces that looks like one of them and is none is a mistake. */
-const NAMES: readonly string[] = ['devicePlugins', 'registry', 'plugins', 'kubeletSocket'];
+const NAMES: readonly string[] = Object.keys(pathsBelow('/'));
 
 /**
  * The first word in braces that is not a name, as a sentence; undefined where all are. Words of other programs, such as

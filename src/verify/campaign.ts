@@ -167,7 +167,7 @@ async function comesUpBeside(rigFactory: RigFactory, known: Known | undefined): 
     await second.rig.comeUp();
     return second.rig.subject.ends.length === 0;
   } catch (thrown) {
-    second.rig.changes.throwIfAborted();
+    second.rig.changes.signal.throwIfAborted();
     if (thrown instanceof Error) return false;
     throw thrown;
   } finally {

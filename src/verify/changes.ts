@@ -6,29 +6,20 @@ export type Look<T> = () => T | undefined | false;
 /** Wakes the waiters. */
 export class Changes {
   readonly #waiting = new Set<() => void>();
-  readonly #signal: AbortSignal;
+  /** Aborts when all waiting is to end. */
+  readonly signal: AbortSignal;
   readonly #onAbort = (): void => this.happened();
   #failure: Error | undefined;
 
   /** @param signal ends all waiting with its reason */
   constructor(signal: AbortSignal) {
-    this.#signal = signal;
+    this.signal = signal;
     signal.addEventListener('abort', this.#onAbort, { once: true });
-  }
-
-  /** Aborts when all waiting is to end. */
-  get signal(): AbortSignal {
-    return this.#signal;
   }
 
   /** Nobody waits any more. */
   close(): void {
-    this.#signal.removeEventListener('abort', this.#onAbort);
-  }
-
-  /** @throws the reason of the signal when it has aborted */
-  throwIfAborted(): void {
-    this.#signal.throwIfAborted();
+    this.signal.removeEventListener('abort', this.#onAbort);
   }
 
   /** Something happened. */
@@ -52,7 +43,7 @@ export class Changes {
         end();
       };
       const again = (): void => {
-        if (this.#signal.aborted) return settle(() => reject(this.#signal.reason as Error));
+        if (this.signal.aborted) return settle(() => reject(this.signal.reason as Error));
         const found = look();
         if (found !== undefined && found !== false) return settle(() => resolve(found));
         const failure = this.#failure;

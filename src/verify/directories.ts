@@ -24,6 +24,19 @@ export interface Directories {
   readonly kubeletSocket: string;
 }
 
+/** The paths below a kubelet's directory, or a root, that plugins are told of; `verify` fills them in by these names. */
+export function pathsBelow(
+  kubelet: string,
+): Pick<Directories, 'devicePlugins' | 'registry' | 'plugins' | 'kubeletSocket'> {
+  const devicePlugins = path.join(kubelet, 'device-plugins');
+  return {
+    devicePlugins,
+    registry: path.join(kubelet, 'plugins_registry'),
+    plugins: path.join(kubelet, 'plugins'),
+    kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
+  };
+}
+
 /**
  * Makes the directories of one rig and the configuration of its broker.
  *
@@ -36,19 +49,15 @@ export function makeDirectories(attachedRoot: string | undefined, isBound: boole
   // A plugin may run as another user than we do.
   chmodSync(own, 0o755);
   const kubelet = attachedRoot ?? path.join(own, 'k');
-  const devicePlugins = path.join(kubelet, 'device-plugins');
   const directories: Directories = {
     own,
     configFile: path.join(own, 'config.yaml'),
     state: path.join(own, 'state'),
     brokerSocket: path.join(own, 'broker.sock'),
     kubelet,
-    devicePlugins,
-    registry: path.join(kubelet, 'plugins_registry'),
-    plugins: path.join(kubelet, 'plugins'),
-    kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
+    ...pathsBelow(kubelet),
   };
-  for (const directory of [devicePlugins, directories.registry, directories.plugins])
+  for (const directory of [directories.devicePlugins, directories.registry, directories.plugins])
     mkdirSync(directory, { recursive: true });
   writeFileSync(directories.configFile, JSON.stringify(configOf(directories, isBound)));
   return directories;

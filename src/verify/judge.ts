@@ -3,15 +3,7 @@ import { proveBroker } from './probe.js';
 import type { Rig } from './rig.js';
 import type { Scenario } from './scenario.js';
 import { times } from './subject.js';
-import {
-  BrokerFault,
-  Failed,
-  Skipped,
-  type Passed,
-  type ScenarioResult,
-  type Verdict,
-  type VerdictCode,
-} from './verdict.js';
+import { BrokerFault, Failed, Skipped, type Passed, type ScenarioResult } from './verdict.js';
 
 /**
  * Runs a scenario on a rig.
@@ -38,12 +30,7 @@ export async function judge(scenario: Scenario, rig: Rig, prove = proveBroker): 
   };
 }
 
-interface Outcome {
-  readonly verdict: Verdict;
-  readonly code: VerdictCode;
-  readonly evidence: string;
-  readonly at: readonly number[];
-}
+type Outcome = Pick<ScenarioResult, 'verdict' | 'code' | 'evidence' | 'at'>;
 
 async function outcomeOf(work: () => Promise<string | Passed>): Promise<Outcome> {
   try {

@@ -34,29 +34,17 @@ export interface PluginProcessParts {
 /** One running command. */
 export class PluginProcess implements Subject {
   readonly isOurs = true;
+  readonly ends: Life[] = [];
+  startedAt: number | undefined;
+  problem: string | undefined;
   readonly #parts: PluginProcessParts;
   readonly #output = new OutputTail();
-  readonly #ends: Life[] = [];
   #child: ChildProcess | undefined;
-  #startedAt: number | undefined;
   #restart: NodeJS.Timeout | undefined;
-  #problem: string | undefined;
   #isStopping = false;
 
   constructor(parts: PluginProcessParts) {
     this.#parts = parts;
-  }
-
-  get ends(): readonly Life[] {
-    return this.#ends;
-  }
-
-  get startedAt(): number | undefined {
-    return this.#startedAt;
-  }
-
-  get problem(): string | undefined {
-    return this.#problem;
   }
 
   get written(): number {
@@ -73,7 +61,7 @@ export class PluginProcess implements Subject {
     const child = this.#spawned();
     if (child === undefined) return;
     this.#child = child;
-    const startedAt = (this.#startedAt = Date.now());
+    const startedAt = (this.startedAt = Date.now());
     const take = (stream: 'out' | 'err', chunk: Buffer): void => {
       this.#output.take(chunk);
       wrote(stream, chunk);
@@ -153,7 +141,7 @@ export class PluginProcess implements Subject {
   }
 
   #notStarted({ message }: Error): void {
-    this.#problem = `the command cannot be started: ${message}`;
+    this.problem = `the command cannot be started: ${message}`;
     this.#parts.changes.happened();
   }
 
@@ -171,13 +159,13 @@ export class PluginProcess implements Subject {
       changes.happened();
       return;
     }
-    if (this.#ends.length < MAX_ENDS) this.#ends.push(life);
+    if (this.ends.length < MAX_ENDS) this.ends.push(life);
     note(`ended by itself ${endOf(life)}`);
     this.#restart = setTimeout(() => {
       this.#restart = undefined;
       const [stray] = this.#strays();
       if (stray === undefined) this.start();
-      else this.#problem = detached(life, stray);
+      else this.problem = detached(life, stray);
       changes.happened();
     }, RESTART_MS);
     changes.happened();

@@ -1,9 +1,10 @@
 // A well-behaved plugin of our own. Before anything is said about somebody's plugin it shows that the broker was fine:
 // it registers at the same door, is dialled back, and its device is counted.
 import path from 'node:path';
-import { Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
+import { Server, ServerCredentials, type ServerWritableStream, type ServiceError } from '@grpc/grpc-js';
 import { DEVICE_PLUGIN, type PluginId } from '../model/ids.js';
 import { GuardedClient } from '../platform/grpc/guarded-client.js';
+import { unaryCall } from '../platform/grpc/unary-call.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { DEVICE_PLUGIN_VERSION } from '../model/ids.js';
 import { devicePluginService, registrationService } from '../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
@@ -66,22 +67,12 @@ function listen(server: Server, socket: string): Promise<void> {
 
 async function register(kubeletSocket: string): Promise<void> {
   const client = new GuardedClient(`unix:${kubeletSocket}`, systemClock);
-  const { path: method, requestSerialize, responseDeserialize } = registrationService.Register;
   const request = { version: DEVICE_PLUGIN_VERSION, endpoint: PROBE_SOCKET, resourceName: PROBE.name };
   try {
-    await new Promise<void>((resolve, reject) => {
-      client.makeUnaryRequest(
-        method,
-        requestSerialize,
-        responseDeserialize,
-        request,
-        { deadline: Date.now() + REGISTER_MS },
-        (failure) => {
-          if (failure === null) resolve();
-          else reject(new BrokerFault(`the broker did not take a well-behaved plugin in: ${failure.details}`));
-        },
-      );
-    });
+    await unaryCall(client, registrationService.Register, request, Date.now() + REGISTER_MS);
+  } catch (failure) {
+    const { details } = failure as ServiceError;
+    throw new BrokerFault(`the broker did not take a well-behaved plugin in: ${details}`);
   } finally {
     client.close();
   }

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
-import type { CheckpointContents, CheckpointPlugin, CheckpointReader } from '../checkpoint-reader.js';
+import type { CheckpointInspection, CheckpointReader, InspectedPlugin } from '../../model/checkpoint-inspection.js';
 import { CliError, EXIT } from '../exit.js';
 import { ago, bytes, counted, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
@@ -23,7 +23,7 @@ export function addCheckpoint(program: Command, terminal: Terminal, read: Checkp
     withOutput(command)
       .argument('[file]', 'a checkpoint (default: state/checkpoint.json in the root directory)')
       .option('--root <dir>', 'root directory of the daemon whose checkpoint is meant');
-  const look = (file: string | undefined, options: Options): Promise<CheckpointContents> =>
+  const look = (file: string | undefined, options: Options): Promise<CheckpointInspection> =>
     read(path.resolve(file ?? path.join(rootOf(options), 'state', 'checkpoint.json')));
 
   withFile(checkpoint.command('show'))
@@ -50,16 +50,16 @@ export function addCheckpoint(program: Command, terminal: Terminal, read: Checkp
     });
 }
 
-function headline(contents: CheckpointContents, now: number): string {
+function headline(contents: CheckpointInspection, now: number): string {
   const { file, condition, format, generation, writtenAt, plugins } = contents;
   const what = `${visible(file)} is ${condition}: format ${format}, generation ${generation}, ${bytes(contents.bytes)}`;
   return `${what}, ${counted(plugins.length, 'plugin')}, written ${ago(writtenAt, now)} ago`;
 }
 
 /** The whole text, in parts: the file, its problems, and the plugins. */
-function contentsText(contents: CheckpointContents, now: number, paint: Paint): string {
+function contentsText(contents: CheckpointInspection, now: number, paint: Paint): string {
   const { problems, plugins, tombstones, limits, csiDrivers, leases, ledger } = contents;
-  const columns: readonly Column<CheckpointPlugin>[] = [
+  const columns: readonly Column<InspectedPlugin>[] = [
     { title: 'NAME', of: (plugin) => plugin.name },
     { title: 'TYPE', of: (plugin) => plugin.type },
     { title: 'ROLE', of: (plugin) => (plugin.primary ? 'primary' : 'other') },
@@ -85,6 +85,6 @@ function contentsText(contents: CheckpointContents, now: number, paint: Paint): 
   ].join('');
 }
 
-function notesText({ notes }: CheckpointContents): string {
+function notesText({ notes }: CheckpointInspection): string {
   return notes.map((note) => `note: ${visible(note)}\n`).join('');
 }

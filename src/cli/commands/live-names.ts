@@ -1,8 +1,10 @@
 // `__names`: the completions that a shell may offer where a command takes the name of a plugin or resource, or a lease. The
 // command is hidden, prints no errors and answers quickly.
+import path from 'node:path';
 import { Argument, type Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
-import { allocatorOf } from '../allocator-options.js';
+import { ALLOCATOR_SOCKET, allocatorOf } from '../allocator-options.js';
+import { namesText } from '../output/format.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
@@ -16,16 +18,18 @@ export function addLiveNames(program: Command, terminal: Terminal): void {
     .action(async (kind: string, options: AddressOptions) => {
       const late = new Promise<readonly string[]>((resolve) => setTimeout(resolve, LONGEST_MS, []));
       const names = await Promise.race([namesOf(kind, options, terminal), late]).catch(() => []);
-      terminal.write([...new Set(names)].map((name) => `${visible(name)}\n`).join(''));
+      terminal.write(namesText(names.map(visible)));
     });
 }
 
 async function namesOf(kind: string, options: AddressOptions, terminal: Terminal): Promise<readonly string[]> {
   if (kind === 'lease') {
-    const allocator = allocatorOf(options.root === undefined ? {} : { root: options.root });
-    return (await allocator.list('', AbortSignal.timeout(LONGEST_MS))).map(({ id }) => id);
+    return (await allocatorOf(options).list('', AbortSignal.timeout(LONGEST_MS))).map(({ id }) => id);
   }
-  const client = clientOf(options, terminal);
+  // `run`, `allocate` and `allocations` are told the allocator's socket; the admin socket is beside it.
+  const { address = '' } = options;
+  const isAllocators = path.basename(address) === ALLOCATOR_SOCKET;
+  const client = clientOf(isAllocators ? { root: path.dirname(address) } : options, terminal);
   const all = kind === 'plugin' ? await client.plugins('') : await client.resources('', true);
   return all.map(({ name }) => name);
 }

@@ -98,12 +98,8 @@ function frontProblems({ resources }: StatusView, now: number): readonly string[
 
 /** Resources by how they stand towards the kubelet; nothing where the broker stands before none. */
 function frontLine(resources: readonly ResourceView[], paint: Paint): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const { front } of resources) counts.set(front.state, (counts.get(front.state) ?? 0) + 1);
-  counts.delete('off');
-  if (counts.size === 0) return [];
-  const states = [...counts].map(([state, count]) => `${count} ${paint(toneOfState(state), visible(state))}`);
-  return [`kubelet     ${states.join(', ')}`];
+  const fronted = resources.map(({ front }) => front).filter(({ state }) => state !== 'off');
+  return fronted.length === 0 ? [] : [`kubelet     ${countStates(fronted, paint)}`];
 }
 
 function checkpointLine(checkpoint: StatusView['checkpoint'], now: number, paint: Paint): string {
@@ -113,9 +109,9 @@ function checkpointLine(checkpoint: StatusView['checkpoint'], now: number, paint
   return `${state}${reason}, generation ${checkpoint.generation}, ${bytes(checkpoint.bytes)}, ${written}`;
 }
 
-function countStates(plugins: readonly PluginView[], paint: Paint): string {
+function countStates(all: readonly { readonly state: string }[], paint: Paint): string {
   const counts = new Map<string, number>();
-  for (const { state } of plugins) counts.set(state, (counts.get(state) ?? 0) + 1);
+  for (const { state } of all) counts.set(state, (counts.get(state) ?? 0) + 1);
   if (counts.size === 0) return 'none';
   return [...counts].map(([state, count]) => `${count} ${paint(toneOfState(state), visible(state))}`).join(', ');
 }

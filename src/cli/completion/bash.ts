@@ -1,9 +1,8 @@
 // Completion for bash: one function that walks from word to word through the commands.
-import { quoted, steps, type CompletedCommand } from './tree.js';
+import { quoted, walkCases, type CompletedCommand } from './tree.js';
 
 /** The script. Where it has nothing to offer, bash offers file names. */
 export function bashCompletion(tree: readonly CompletedCommand[]): string {
-  const walk = steps(tree).map(({ from, word, to }) => `      ${quoted(`${from}|${word}`)}) at=${quoted(to)} ;;`);
   const values = tree.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
@@ -18,11 +17,28 @@ export function bashCompletion(tree: readonly CompletedCommand[]): string {
     return `    ${quoted(path)}) words=${quoted(offered.join(' '))}${live} ;;`;
   });
   return `# bash completion of plugin-broker
+# A word as it was typed, without its quotes; nothing in it is carried out.
+_plugin_broker_typed() {
+  local word=\${1//[\\"\\'\\\\]/}
+  case "$word" in '~/'*) word="$HOME/\${word#'~/'}" ;; esac
+  printf '%s' "$word"
+}
 _plugin_broker() {
-  local at='' words='' names='' i
+  local at='' words='' names='' i word
+  local -a where=() list
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case "$at|\${COMP_WORDS[i]}" in
-${walk.join('\n')}
+    word="\${COMP_WORDS[i]}"
+    case "$word" in
+      --) break ;;
+      --root | --address)
+        # Bash has --root=DIR in three words.
+        i=$((i + 1))
+        if [ "\${COMP_WORDS[i]}" = = ]; then i=$((i + 1)); fi
+        if ((i < COMP_CWORD)); then where+=("$word" "$(_plugin_broker_typed "\${COMP_WORDS[i]}")"); fi
+        continue ;;
+    esac
+    case "$at|$word" in
+${walkCases(tree)}
     esac
   done
   case "$at|\${COMP_WORDS[COMP_CWORD - 1]}" in
@@ -31,9 +47,8 @@ ${values.join('\n')}
 ${words.map((line) => `  ${line}`).join('\n')}
       esac ;;
   esac
-  if [ -n "$names" ]; then words="$words $(plugin-broker __names $names 2>/dev/null)"; fi
+  if [ -n "$names" ]; then words="$words $(plugin-broker __names $names "\${where[@]}" 2>/dev/null)"; fi
   # Not by compgen -W, which carries out what stands in its words: others chose some of them.
-  local list word
   read -r -d '' -a list <<< "$words"
   COMPREPLY=()
   for word in "\${list[@]}"; do

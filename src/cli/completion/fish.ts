@@ -30,13 +30,33 @@ ${walk.join('\n')}
     end
     test "$at" = "$argv[1]"
 end
+function __plugin_broker_names
+    set -l where
+    set -l option ''
+    for word in (commandline -opc)[2..]
+        if test -n "$option"
+            set -a where $option (string replace -r '^~/' "$HOME/" -- $word)
+            set option ''
+            continue
+        end
+        switch $word
+            case --
+                break
+            case --root --address
+                set option $word
+            case '--root=*' '--address=*'
+                set -a where $word
+        end
+    end
+    plugin-broker __names $argv $where 2>/dev/null
+end
 ${lines.join('\n')}
 `;
 }
 
-/** Names that the daemon is asked for. */
+/** Names that the daemon which the command line names is asked for. */
 function live(names: string): string {
-  return `(plugin-broker __names ${names} 2>/dev/null)`;
+  return `(__plugin_broker_names ${names})`;
 }
 
 /** A text in fish's single quotes, where only the quote and the backslash are special. */

@@ -67,6 +67,13 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
+/** The steps as the cases of a POSIX shell that has the place in `at` and the next word behind it. */
+export function walkCases(tree: readonly CompletedCommand[]): string {
+  return steps(tree)
+    .map(({ from, word, to }) => `      ${quoted(`${from}|${word}`)}) at=${quoted(to)} ;;`)
+    .join('\n');
+}
+
 /** Each step from a command to a subcommand. */
 export function steps(tree: readonly CompletedCommand[]): readonly { from: string; word: string; to: string }[] {
   return tree.flatMap(({ path, subcommands }) =>

@@ -1,9 +1,8 @@
 // Completion for zsh: the same walk as in bash, with descriptions.
-import { quoted, steps, type CompletedCommand } from './tree.js';
+import { quoted, walkCases, type CompletedCommand } from './tree.js';
 
 /** The script, for `source` or for a file called _plugin-broker in $fpath. */
 export function zshCompletion(tree: readonly CompletedCommand[]): string {
-  const walk = steps(tree).map(({ from, word, to }) => `      ${quoted(`${from}|${word}`)}) at=${quoted(to)} ;;`);
   const values = tree.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
@@ -26,11 +25,21 @@ export function zshCompletion(tree: readonly CompletedCommand[]): string {
 # zsh completion of plugin-broker
 _plugin_broker() {
   local at='' word
-  local -a offered options
-  local -i found=1
-  for word in \${words[2,CURRENT-1]}; do
+  local -a offered options where
+  local -i found=1 i
+  for ((i = 2; i < CURRENT; i++)); do
+    word=\${words[i]}
+    case "$word" in
+      --) break ;;
+      --root|--address)
+        (( ++i < CURRENT )) && where+=("$word" "\${\${(Q)words[i]}/#\\~\\//$HOME/}")
+        continue ;;
+      --root=*|--address=*)
+        where+=("\${(Q)word}")
+        continue ;;
+    esac
     case "$at|$word" in
-${walk.join('\n')}
+${walkCases(tree)}
     esac
   done
   case "$at|\${words[CURRENT-1]}" in
@@ -49,9 +58,9 @@ if [[ "$funcstack[1]" = _plugin-broker ]]; then _plugin_broker "$@"; else compde
 `;
 }
 
-/** Names that the daemon is asked for. */
+/** Names that the daemon which the command line names is asked for. */
 function live(names: string): string {
-  return `\${(f)"$(plugin-broker __names ${names} 2>/dev/null)"}`;
+  return `\${(f)"$(plugin-broker __names ${names} "\${where[@]}" 2>/dev/null)"}`;
 }
 
 /** A word with its description, as _describe takes them. */

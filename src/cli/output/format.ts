@@ -1,11 +1,8 @@
 // The forms in which a command gives its result: for people, or for programs.
-import { visibleJson } from './text.js';
+import { INVISIBLE_IN_JSON, visibleJson } from './text.js';
 
 /** table, wide (all columns): for people; name: one a line, for a shell; yaml, json: everything, for programs. */
 export type OutputFormat = 'table' | 'wide' | 'name' | 'yaml' | 'json';
-
-/** Characters that nobody sees, and that could steer a terminal. */
-const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
 
 /** Whether it is for programs. */
 export function isForPrograms(format: string): boolean {
@@ -23,7 +20,7 @@ export async function documentText(value: unknown, format: string, isStream: boo
   // Readers of YAML 1.1 take an unquoted `off` for false.
   const plain = stringify(value, { lineWidth: 0, version: '1.1' });
   // JSON is YAML: characters that must not reach a terminal are written as escapes.
-  const text = HIDDEN.test(plain) ? `${visibleJson(value, false)}\n` : plain;
+  const text = plain.search(INVISIBLE_IN_JSON) >= 0 ? `${visibleJson(value, false)}\n` : plain;
   return isStream ? `---\n${text}` : text;
 }
 

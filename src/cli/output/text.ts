@@ -2,7 +2,7 @@
 import stringWidth from 'string-width';
 
 /** Invisible characters within JSON text, where JSON.stringify has escaped line breaks and lone surrogates. */
-const INVISIBLE_IN_JSON = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+export const INVISIBLE_IN_JSON = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 /** Code units that one column can take in text that somebody meant: letters with accents, emoji with modifiers. */
 const LONGEST_CHARACTER = 16;

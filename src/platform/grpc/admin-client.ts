@@ -1,6 +1,6 @@
 // Calls the admin API over the admin socket. The tables of the wire codec stand in the place of a .proto file, so that a
 // command needs no file beside it and is at work sooner.
-import { Client, credentials, status, type ClientReadableStream } from '@grpc/grpc-js';
+import { Client, credentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { BrokerEvent } from '../../model/event.js';
 import type { PluginId } from '../../model/ids.js';
@@ -16,10 +16,9 @@ import type {
 import { adminService } from '../../generated/proto/pluginbroker/v1/admin.js';
 import type { WireMethod } from '../wire/method.js';
 import type { Decoded, Fields, Given } from '../wire/table.js';
-import { unaryCall } from './unary-call.js';
-import { AdminFailure, Unreachable, unreachableBecause } from './admin-failure.js';
+import { AdminFailure, Unreachable } from './admin-failure.js';
 import { ResourceJoiner } from './admin-pages.js';
-import { isLost, isServiceError, tryConnect } from './local-call.js';
+import { LocalCalls } from './local-calls.js';
 import {
   brokerView,
   checkpointView,
@@ -34,17 +33,21 @@ import {
 const CALL_MS = 15_000;
 /** Answers are local and paged; this only has to be larger than any page. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+const OPTIONS = {
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+  'grpc.enable_http_proxy': 0,
+  'grpc.enable_retries': 0,
+};
 
 /**
- * The admin API as a program calls it. Every call uses a connection of its own, so that it reaches the present owner of the
- * socket. Reads are tried a second time when the connection was lost: a successor may be taking over.
+ * The admin API as a program calls it. Reads are tried a second time when the connection was lost: a successor may be taking over.
  *
  * @throws Unreachable when there is no broker at the socket
  * @throws AdminFailure when the broker said no
  */
 export class AdminClient {
-  readonly #socket: string;
-  readonly #clock: Clock;
+  readonly #calls: LocalCalls;
   readonly #signal: AbortSignal;
 
   /**
@@ -52,8 +55,12 @@ export class AdminClient {
    * @param signal ends all calls
    */
   constructor(socket: string, clock: Clock, signal: AbortSignal) {
-    this.#socket = socket;
-    this.#clock = clock;
+    this.#calls = new LocalCalls({
+      socket,
+      clock,
+      open: (address) => new Client(address, credentials.createInsecure(), OPTIONS),
+      refused: (code, details) => new AdminFailure(code, details),
+    });
     this.#signal = signal;
   }
 
@@ -162,62 +169,15 @@ export class AdminClient {
     }
   }
 
-  async *#stream<Q extends Fields, A extends Fields>(
+  #stream<Q extends Fields, A extends Fields>(
     method: WireMethod<Q, A>,
     request: Given<Q>,
-    deadlineMs = CALL_MS,
+    limitMs = CALL_MS,
   ): AsyncGenerator<Decoded<A>> {
-    const client = await this.#connected();
-    let call: ClientReadableStream<Decoded<A>> | undefined;
-    const cancel = (): void => call?.cancel();
-    try {
-      call = client.makeServerStreamRequest<Given<Q>, Decoded<A>>(
-        method.path,
-        (value) => method.requestSerialize(value),
-        (bytes) => method.responseDeserialize(bytes),
-        request,
-        { deadline: this.#clock.wall() + deadlineMs },
-      );
-      this.#signal.addEventListener('abort', cancel, { once: true });
-      if (this.#signal.aborted) cancel(); // while it connected
-      for await (const reply of call) yield reply as Decoded<A>;
-    } catch (thrown) {
-      throw this.#failure(thrown);
-    } finally {
-      this.#signal.removeEventListener('abort', cancel);
-      cancel();
-      client.close();
-    }
+    return this.#calls.many(method, request, limitMs, this.#signal);
   }
 
-  async #call<Q extends Fields, A extends Fields>(method: WireMethod<Q, A>, request: Given<Q>): Promise<Decoded<A>> {
-    const client = await this.#connected();
-    try {
-      return await unaryCall(client, method, request, this.#clock.wall() + CALL_MS, this.#signal);
-    } catch (thrown) {
-      throw this.#failure(thrown);
-    } finally {
-      client.close();
-    }
-  }
-
-  /** Tries a bare connection first: its error names the problem, where gRPC only knows that there is one. */
-  async #connected(): Promise<Client> {
-    this.#signal.throwIfAborted();
-    await tryConnect(this.#socket);
-    return new Client(`unix:${this.#socket}`, credentials.createInsecure(), {
-      'grpc.use_local_subchannel_pool': 1,
-      'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
-      'grpc.enable_http_proxy': 0,
-      'grpc.enable_retries': 0,
-    });
-  }
-
-  #failure(thrown: unknown): unknown {
-    if (this.#signal.aborted) return this.#signal.reason;
-    if (!isServiceError(thrown)) return thrown;
-    if (isLost(thrown)) return unreachableBecause(this.#socket, 'lost');
-    if (thrown.code === status.DEADLINE_EXCEEDED) return unreachableBecause(this.#socket, 'silent');
-    return new AdminFailure(status[thrown.code] as keyof typeof status, thrown.details);
+  #call<Q extends Fields, A extends Fields>(method: WireMethod<Q, A>, request: Given<Q>): Promise<Decoded<A>> {
+    return this.#calls.one(method, request, CALL_MS, this.#signal);
   }
 }

@@ -1,6 +1,6 @@
 // Everything that can be said to `sim csi`.
 import { lifeOptions, placeOptions, type DriverSimOptions } from '../driver-options.js';
-import { count, type SimOption } from '../sim-option.js';
+import { amount, flag, option, type SimOption } from '../sim-option.js';
 
 /** The options of a simulated CSI driver; durations are milliseconds. */
 export interface CsiSimOptions extends DriverSimOptions {
@@ -23,28 +23,16 @@ export interface CsiSimOptions extends DriverSimOptions {
 /** The options in the order in which help shows them. */
 export const CSI_SIM_OPTIONS: readonly SimOption<keyof CsiSimOptions>[] = [
   ...placeOptions('csi.sim.example.com'),
-  { key: 'socket', flags: '--socket <path>', help: 'service socket (default: csi.sock in a directory of its own)' },
-  { key: 'vendorVersion', flags: '--vendor-version <text>', help: 'version of the driver', default: '1.0.0-sim' },
-  { key: 'nodeId', flags: '--node-id <text>', help: 'node id that NodeGetInfo answers', default: 'sim-node' },
-  { key: 'nodeIdBytes', flags: '--node-id-bytes <count>', help: 'pad it to this length', parse: count, default: 0 },
-  {
-    key: 'maxVolumes',
-    flags: '--max-volumes <count>',
-    help: 'max_volumes_per_node, any 64-bit number',
-    parse: longNumber,
-    default: '0',
-  },
-  {
-    key: 'topology',
-    flags: '--topology <key=value>',
-    help: 'a topology segment; may be repeated',
-    parse: segment,
-    default: {},
-  },
-  { key: 'notReady', flags: '--not-ready', help: 'answer Probe with ready=false', default: false },
-  { key: 'register', flags: '--register', help: 'register without a registrar', default: false },
-  { key: 'pluginType', flags: '--plugin-type <type>', help: 'type that GetInfo names', default: 'CSIPlugin' },
-  { key: 'apiVersion', flags: '--api-version <versions>', help: 'versions to offer, with commas', default: '1.0.0' },
+  option('socket', 'path', 'service socket (default: csi.sock in a directory of its own)'),
+  option('vendorVersion', 'text', 'version of the driver', { default: '1.0.0-sim' }),
+  option('nodeId', 'text', 'node id that NodeGetInfo answers', { default: 'sim-node' }),
+  amount('nodeIdBytes', 'pad it to this length', 0),
+  option('maxVolumes', 'count', 'max_volumes_per_node, any 64-bit number', { parse: longNumber, default: '0' }),
+  option('topology', 'key=value', 'a topology segment; may be repeated', { parse: segment, default: {} }),
+  flag('notReady', 'answer Probe with ready=false'),
+  flag('register', 'register without a registrar'),
+  option('pluginType', 'type', 'type that GetInfo names', { default: 'CSIPlugin' }),
+  option('apiVersion', 'versions', 'versions to offer, with commas', { default: '1.0.0' }),
   ...lifeOptions(['GetPluginInfo', 'GetPluginCapabilities', 'Probe', 'NodeGetInfo', 'NodeGetCapabilities']),
 ];
 

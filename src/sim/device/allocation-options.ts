@@ -1,5 +1,5 @@
 // The options of `sim device` about its answers to Allocate and GetPreferredAllocation.
-import type { SimOption } from '../sim-option.js';
+import { option, type SimOption } from '../sim-option.js';
 
 const ORDERS = ['first', 'last'] as const;
 
@@ -29,48 +29,47 @@ export interface AllocationOptions {
 
 /** The options in the order in which help shows them. */
 export const ALLOCATION_OPTIONS: readonly SimOption<keyof AllocationOptions>[] = [
-  {
-    key: 'allocateEnv',
-    flags: '--allocate-env <pair>',
-    help: 'Allocate answers this variable, NAME=VALUE; {ids} is its devices, {n} the number of the call; may be repeated (default: SIM_DEVICES={ids})',
-    parse: (text, before) => [...(before as readonly Pair[]), pair(text)],
-    default: [],
-  },
-  {
-    key: 'allocateDevice',
-    flags: '--allocate-device <path>',
-    help: 'Allocate answers this device node, HOST[:CONTAINER[:rwm]], one for each device when {id} stands in it; may be repeated',
-    parse: (text, before) => [...(before as readonly HostPath[]), hostPath(text, /^[rwm]*$/, 'permissions (r, w, m)')],
-    default: [],
-  },
-  {
-    key: 'allocateMount',
-    flags: '--allocate-mount <path>',
-    help: 'Allocate answers this mount, HOST[:CONTAINER[:ro]]; {id} as above; may be repeated',
-    parse: (text, before) => [...(before as readonly HostPath[]), hostPath(text, /^(ro|rw)?$/, 'ro or rw')],
-    default: [],
-  },
-  {
-    key: 'allocateCdi',
-    flags: '--allocate-cdi <name>',
-    help: 'Allocate answers this CDI device, vendor/class=name; {id} as above; may be repeated',
+  option(
+    'allocateEnv',
+    'pair',
+    'Allocate answers this variable, NAME=VALUE; {ids} is its devices, {n} the number of the call; may be repeated (default: SIM_DEVICES={ids})',
+    { parse: (text, before) => [...(before as readonly Pair[]), pair(text)], default: [] },
+  ),
+  option(
+    'allocateDevice',
+    'path',
+    'Allocate answers this device node, HOST[:CONTAINER[:rwm]], one for each device when {id} stands in it; may be repeated',
+    {
+      parse: (text, before) => [
+        ...(before as readonly HostPath[]),
+        hostPath(text, /^[rwm]*$/, 'permissions (r, w, m)'),
+      ],
+      default: [],
+    },
+  ),
+  option(
+    'allocateMount',
+    'path',
+    'Allocate answers this mount, HOST[:CONTAINER[:ro]]; {id} as above; may be repeated',
+    {
+      parse: (text, before) => [...(before as readonly HostPath[]), hostPath(text, /^(ro|rw)?$/, 'ro or rw')],
+      default: [],
+    },
+  ),
+  option('allocateCdi', 'name', 'Allocate answers this CDI device, vendor/class=name; {id} as above; may be repeated', {
     parse: (text, before) => [...(before as readonly string[]), text],
     default: [],
-  },
-  {
-    key: 'allocateAnnotation',
-    flags: '--allocate-annotation <pair>',
-    help: 'Allocate answers this annotation, NAME=VALUE; {ids} and {n} as above; may be repeated',
-    parse: (text, before) => [...(before as readonly Pair[]), pair(text)],
-    default: [],
-  },
-  {
-    key: 'prefer',
-    flags: '--prefer <order>',
-    help: 'which of the devices on offer GetPreferredAllocation names',
+  }),
+  option(
+    'allocateAnnotation',
+    'pair',
+    'Allocate answers this annotation, NAME=VALUE; {ids} and {n} as above; may be repeated',
+    { parse: (text, before) => [...(before as readonly Pair[]), pair(text)], default: [] },
+  ),
+  option('prefer', 'order', 'which of the devices on offer GetPreferredAllocation names', {
     choices: ORDERS,
     default: 'first',
-  },
+  }),
 ];
 
 function pair(text: string): Pair {

@@ -1,6 +1,6 @@
 // Everything that can be said to `sim dra`.
 import { lifeOptions, placeOptions, type DriverSimOptions } from '../driver-options.js';
-import { wordsOf, type SimOption } from '../sim-option.js';
+import { option, wordsOf, type SimOption } from '../sim-option.js';
 
 const SERVED = ['v1', 'v1beta1'] as const;
 
@@ -16,24 +16,12 @@ export interface DraSimOptions extends DriverSimOptions {
 /** The options in the order in which help shows them. */
 export const DRA_SIM_OPTIONS: readonly SimOption<keyof DraSimOptions>[] = [
   ...placeOptions('dra.sim.example.com'),
-  {
-    key: 'instance',
-    flags: '--instance <uid>',
-    help: 'put this into the names of the sockets, as a rolling update does',
-  },
-  {
-    key: 'services',
-    flags: '--services <names>',
-    help: 'services to offer, with commas',
-    default: 'v1.DRAPlugin,v1beta1.DRAPlugin',
-  },
-  {
-    key: 'serve',
-    flags: '--serve <versions>',
-    help: 'services that are really there, with commas: v1, v1beta1',
+  option('instance', 'uid', 'put this into the names of the sockets, as a rolling update does'),
+  option('services', 'names', 'services to offer, with commas', { default: 'v1.DRAPlugin,v1beta1.DRAPlugin' }),
+  option('serve', 'versions', 'services that are really there, with commas: v1, v1beta1', {
     parse: wordsOf(SERVED),
     default: [...SERVED],
-  },
-  { key: 'pluginType', flags: '--plugin-type <type>', help: 'type that GetInfo names', default: 'DRAPlugin' },
+  }),
+  option('pluginType', 'type', 'type that GetInfo names', { default: 'DRAPlugin' }),
   ...lifeOptions(['NodePrepareResources', 'NodeUnprepareResources']),
 ];

@@ -1,6 +1,6 @@
 // Everything that can be said to `sim kubelet`.
 import { faultParser, type Fault } from '../device/faults.js';
-import { duration, type SimOption } from '../sim-option.js';
+import { flag, option, time, type SimOption } from '../sim-option.js';
 
 /** The options of a simulated kubelet; durations are milliseconds, paths absolute. */
 export interface KubeletSimOptions {
@@ -27,47 +27,19 @@ const METHODS = ['Register', 'List', 'Get', 'GetAllocatableResources'] as const;
 
 /** The options in the order in which help shows them. The directories have no default: the caller knows the root. */
 export const KUBELET_SIM_OPTIONS: readonly SimOption<keyof KubeletSimOptions>[] = [
-  { key: 'dir', flags: '--dir <dir>', help: 'device plugin directory' },
-  { key: 'registry', flags: '--registry <dir>', help: 'registry directory' },
-  { key: 'podResources', flags: '--pod-resources <dir>', help: 'directory of the PodResources socket' },
-  {
-    key: 'node',
-    flags: '--node <file>',
-    help: 'pods and running containers, kept over restarts (default: node.json beside --dir)',
-  },
-  { key: 'reboot', flags: '--reboot', help: 'all containers of that file have ended', default: false },
-  {
-    key: 'admitAfter',
-    flags: '--admit-after <duration>',
-    help: 'admit pods this long after kubelet.sock is there (default: 25 to 99 ms, as measured)',
-    parse: duration,
-  },
-  {
-    key: 'startRetry',
-    flags: '--start-retry <duration>',
-    help: 'pause before a container whose PreStartContainer failed is tried again',
-    parse: duration,
-    default: 10_000,
-  },
-  {
-    key: 'statusEvery',
-    flags: '--status-every <duration>',
-    help: 'how often the node status is updated',
-    parse: duration,
-    default: 10_000,
-  },
-  {
-    key: 'capacityGrace',
-    flags: '--capacity-grace <duration>',
-    help: 'how long the capacity of a plugin that has gone is kept',
-    parse: duration,
-    default: 300_000,
-  },
-  {
-    key: 'fault',
-    flags: '--fault <method=act>',
-    help: `delay:500ms, never or status:CODE[:TEXT] for ${METHODS.join(', ')}, with @N for the first N calls; may be repeated`,
-    parse: (text, before) => faultParser(METHODS)(text, before),
-    default: [],
-  },
+  option('dir', 'dir', 'device plugin directory'),
+  option('registry', 'dir', 'registry directory'),
+  option('podResources', 'dir', 'directory of the PodResources socket'),
+  option('node', 'file', 'pods and running containers, kept over restarts (default: node.json beside --dir)'),
+  flag('reboot', 'all containers of that file have ended'),
+  time('admitAfter', 'admit pods this long after kubelet.sock is there (default: 25 to 99 ms, as measured)'),
+  time('startRetry', 'pause before a container whose PreStartContainer failed is tried again', 10_000),
+  time('statusEvery', 'how often the node status is updated', 10_000),
+  time('capacityGrace', 'how long the capacity of a plugin that has gone is kept', 300_000),
+  option(
+    'fault',
+    'method=act',
+    `delay:500ms, never or status:CODE[:TEXT] for ${METHODS.join(', ')}, with @N for the first N calls; may be repeated`,
+    { parse: faultParser(METHODS), default: [] },
+  ),
 ];

@@ -8,7 +8,8 @@ import { runsOf, type RunStory } from './runs.js';
 export class RunRecord {
   readonly #lines: RecordLine[] = [];
   readonly #file: string | undefined;
-  #problem: string | undefined;
+  /** Why the file ends before the run did, in one sentence; undefined where it does not. */
+  problem: string | undefined;
 
   /**
    * @param file takes each line as it comes; its former contents are replaced
@@ -19,19 +20,14 @@ export class RunRecord {
     if (file !== undefined) writeFileSync(file, '');
   }
 
-  /** Why the file ends before the run did, in one sentence; undefined where it does not. */
-  get problem(): string | undefined {
-    return this.#problem;
-  }
-
   /** Takes a line. Never throws: the run goes on where the disk is full, and the file ends before the line that did not fit. */
   readonly write = (line: RecordLine): void => {
     this.#lines.push(line);
-    if (this.#file === undefined || this.#problem !== undefined) return;
+    if (this.#file === undefined || this.problem !== undefined) return;
     try {
       appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
     } catch (failure) {
-      this.#problem = `the record ${this.#file} is not complete: ${(failure as Error).message}`;
+      this.problem = `the record ${this.#file} is not complete: ${(failure as Error).message}`;
     }
   };
 

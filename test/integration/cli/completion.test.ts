@@ -64,6 +64,24 @@ describe('completion bash', { skip: missing('bash') }, () => {
     assert.ok(!existsSync(left));
   });
 
+  const asking: Readonly<Record<string, { words: string; asks: string }>> = {
+    'behind the command': { words: 'plugins --root /a', asks: 'plugin --root /a' },
+    'before the command': { words: '--root /a/plugins release', asks: 'lease --root /a/plugins' },
+    'with =, which bash splits': { words: 'plugins --root = /a', asks: 'plugin --root /a' },
+    'in quotes, and with a space': { words: `plugins --root "'/a b'"`, asks: 'plugin --root /a b' },
+    'with a space behind a backslash': { words: `plugins --root '/a\\ b'`, asks: 'plugin --root /a b' },
+    'below the home directory': { words: "plugins --root '~/a'", asks: 'plugin --root /home/me/a' },
+    'by its socket': { words: 'resources --address /a.sock', asks: 'resource --address /a.sock' },
+    'of the command, not of what it runs': { words: 'run -- x --root /a --device', asks: 'resource' },
+  };
+  for (const [how, { words, asks }] of Object.entries(asking)) {
+    it(`asks the daemon that is named ${how}`, () => {
+      const ask = `plugin-broker() { shift; echo "$*" > asked; }; HOME=/home/me; source '${script}'; COMP_WORDS=(plugin-broker ${words} '')`;
+      shell('bash', `${ask}; COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _plugin_broker`);
+      assert.equal(readFileSync(path.join(folder, 'asked'), 'utf8').trim(), asks);
+    });
+  }
+
   it('is loaded by sourcing it', () => {
     assert.match(shell('bash', `source '${script}'; complete -p plugin-broker`), /-F _plugin_broker plugin-broker/);
   });
@@ -85,12 +103,14 @@ describe('completion zsh', { skip: missing('zsh') }, () => {
       'plugins -o ya\t',
       'run --device li\t',
       'release li\t',
+      'plugins --root /a\\\\ b li\t',
+      '--root=/a/plugins release li\t',
     ];
     const script = [
       'zmodload zsh/zpty && zpty z zsh -f -i',
       `zpty -w z "fpath=('${folder}' \\$fpath); autoload -U compinit; compinit -u -d '${folder}/zsh-dump'"`,
       // Only a line editor that runs gets a tab: text that is typed before it is in place is read as it stands.
-      `zpty -w z 'plugin-broker() { if [[ $1 = __names ]]; then print live-$2; else print -r -- "$@" >> "${ran}"; fi }'`,
+      `zpty -w z 'plugin-broker() { if [[ $1 = __names ]]; then print -r -- live-\${(j:_:)@[2,-1]}; else print -r -- "$@" >> "${ran}"; fi }'`,
       `zpty -w z 'zle-line-init() { print RE""ADY }; zle -N zle-line-init'`,
       ...typed.flatMap((words) => ["zpty -r z out '*READY*'", `zpty -w z $'plugin-broker ${words}'`]),
       "zpty -r z out '*READY*' && zpty -w z 'exit'",
@@ -104,6 +124,8 @@ describe('completion zsh', { skip: missing('zsh') }, () => {
       'plugins -o yaml',
       'run --device live-resource',
       'release live-lease',
+      'plugins --root /a b live-plugin_--root_/a b',
+      '--root=/a/plugins release live-lease_--root=/a/plugins',
     ]);
   });
 });
@@ -120,7 +142,7 @@ describe('completion fish', { skip: missing('fish') }, () => {
     const offered = (typed: string): readonly string[] =>
       shell(
         'fish',
-        `function plugin-broker; echo live-$argv[2]; end; source '${file}'; complete -C 'plugin-broker ${typed}'`,
+        `function plugin-broker; echo live-(string join -- _ $argv[2..]); end; set HOME /home/me; source '${file}'; complete -C 'plugin-broker ${typed}'`,
       )
         .split('\n')
         .flatMap((line) => line.split('\t')[0] ?? []);
@@ -132,6 +154,10 @@ describe('completion fish', { skip: missing('fish') }, () => {
       'completion z': 'zsh',
       'run --device ': 'live-resource',
       'release ': 'live-lease',
+      'plugins --root /a ': 'live-plugin_--root_/a',
+      '--root "/a b" release ': 'live-lease_--root_/a b',
+      'plugins --root ~/a ': 'live-plugin_--root_/home/me/a',
+      'resources --address=/a.sock ': 'live-resource_--address=/a.sock',
     };
     for (const [typed, word] of Object.entries(rows))
       assert.ok(offered(typed).includes(word), `${word} after ${typed}`);

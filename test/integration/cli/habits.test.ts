@@ -193,7 +193,7 @@ describe('the command line', () => {
     assert.equal(await out('__names', 'resource'), 'example.com/gpu\nexample.com/nic\n');
     const none = await runHere(['__names', 'plugin', '--root', tempDir()]);
     assert.deepEqual(none, { code: 0, stdout: '', stderr: '' });
-    assert.match((await runHere(['completion', 'bash'])).stdout, /plugin-broker __names \$names 2>\/dev\/null/);
+    assert.match((await runHere(['completion', 'bash'])).stdout, /plugin-broker __names \$names /);
   });
 
   it('says versions, and helps with a command however deep it stands', async () => {

@@ -47,6 +47,6 @@ describe('waiting on changes', () => {
       changes.until(() => 'seen', LONG_MS),
       /Ctrl-C/,
     );
-    assert.throws(() => changes.throwIfAborted(), /Ctrl-C/);
+    assert.throws(() => changes.signal.throwIfAborted(), /Ctrl-C/);
   });
 });
