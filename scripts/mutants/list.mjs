@@ -906,4 +906,11 @@ export const MUTANTS = [
     replace: 'async takeIn(request',
     test: 'scripts/check-repository.mjs',
   },
+  {
+    title: 'a device that plugins prefer for two leases at once is given once',
+    file: 'src/allocation/ledger.ts',
+    search: 'if (granted.devices.some((device) => (taken.get(device.id)?.id ?? id) !== id)) return false;',
+    replace: '',
+    test: 'unit/allocation/preferred',
+  },
 ];

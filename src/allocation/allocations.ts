@@ -258,8 +258,7 @@ export class Allocations implements LeaseSource {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
       const better = await this.#asking.preferred(want, before, caller.uid, both);
-      entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
-      if (better !== before) this.#serve(new Set([want.resource]));
+      if (better !== before && this.#ledger.exchange(entry, better)) this.#serve(new Set([want.resource]));
     }
     const answer = await this.#asking.ask(entry.lease, both);
     if ('code' in answer) return this.#undo(entry, answer);

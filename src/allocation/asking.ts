@@ -62,7 +62,7 @@ export class Asking {
 
   /**
    * The devices that the plugin would rather give than the marked ones. After any fault, and any answer that does not fit, the
-   * marked ones are given. Nothing may be awaited between this answer and marking it.
+   * marked ones are given. Others may have taken them when the caller hears of it (Ledger.exchange).
    *
    * @param uid in whose share this is; one that has none left is given the marked devices
    */

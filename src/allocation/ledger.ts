@@ -1,6 +1,6 @@
 // All leases. Free devices are computed from them on demand: a second set of the taken ones could diverge, as the kubelet's does,
 // which then hands out devices twice (kubernetes/kubernetes#137534).
-import type { CdiResult, Lease, LeaseRecord, NamelessReason, PluginAnswer } from '../model/lease.js';
+import type { CdiResult, Granted, Lease, LeaseRecord, NamelessReason, PluginAnswer } from '../model/lease.js';
 import { refused, type LeaseRef, type Result } from './result.js';
 
 /** A lease in memory. */
@@ -95,6 +95,23 @@ export class Ledger {
       const all = this.#ofResources.get(resource) ?? new Set();
       this.#ofResources.set(resource, all.add(entry));
     }
+  }
+
+  /**
+   * Gives a mark other devices of one of its resources, unless another lease has one of them by now. Looking and giving are one step:
+   * answers of plugins that come together are told one after the other, each before anybody has acted on the one before.
+   *
+   * @returns whether it has them
+   */
+  exchange(entry: Entry, granted: Granted): boolean {
+    const { id, granted: before } = entry.lease;
+    const taken = this.takenOf(granted.resource);
+    if (granted.devices.some((device) => (taken.get(device.id)?.id ?? id) !== id)) return false;
+    entry.lease = {
+      ...entry.lease,
+      granted: before.map((one) => (one.resource === granted.resource ? granted : one)),
+    };
+    return true;
   }
 
   /** Whether it was there. */

@@ -396,13 +396,21 @@ describe('the ledger over random lives', () => {
       for (let step = 0; step < 60; step += 1) {
         const what = pick(10);
         if (what < 5) {
-          const key = `s${String(step)}`;
-          const result = await world.allocations.allocate(request(GPU, { key, count: 1 + pick(2) }), ROOT, forever());
-          if (result.ok)
-            held.set(
-              result.value.id,
-              result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id)),
-            );
+          // Requests at once, to which a plugin that prefers its last devices answers at once.
+          const count = 1 + pick(2);
+          const together = new Promise((resolve) => setImmediate(resolve));
+          gpu.preferred = (available) => together.then(() => available.slice(-count));
+          const asked = Array.from({ length: 1 + pick(3) }, (_, nth) => {
+            const key = `s${String(step)} ${String(nth)}`;
+            return world.allocations.allocate(request(GPU, { key, count }), ROOT, forever());
+          });
+          for (const result of await Promise.all(asked))
+            if (result.ok)
+              held.set(
+                result.value.id,
+                result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id)),
+              );
+          delete gpu.preferred;
         } else if (what < 7) {
           const [id] = [...held.keys()].slice(pick(Math.max(1, held.size)));
           if (id !== undefined) {

@@ -25,6 +25,24 @@ function world(devices: number, preferred: readonly string[], stranger?: number)
   return { machine, gpu, questions, opened: allocationWorld(machine) };
 }
 
+describe('answers of GetPreferredAllocation that come together', () => {
+  it('give a device that all of them name to one lease alone', async () => {
+    const { gpu, opened } = world(16, []);
+    let answer = (_ids: readonly string[]): void => undefined;
+    const answered = new Promise<readonly string[]>((resolve) => (answer = resolve));
+    let asked = 0;
+    gpu.preferred = () => {
+      asked += 1;
+      if (asked === 8) answer(['g15']);
+      return answered;
+    };
+    const { allocations } = await opened;
+    const given = await Promise.all(Array.from({ length: 8 }, (_, nth) => give(allocations, 0, { key: String(nth) })));
+    assert.equal(new Set(given).size, 8, given.join(' '));
+    assert.ok(given.includes('g15'));
+  });
+});
+
 describe('GetPreferredAllocation of a plugin with a long list', () => {
   it('is asked of all that is free where the plugin is of root, and of 4,096 devices where it is of an ordinary user', async () => {
     for (const [stranger, asked] of [
