@@ -41,11 +41,13 @@ export class Allocations implements LeaseSource {
     this.#ports = ports;
     this.#ledger = ledger;
     this.shares = new Shares(ports, this.#ledger);
-    this.#time = new DecisionTime(ports, () => this.#serve());
+    const again = (): void => this.#waiting.look(ports.offers, undefined, false, (waiter) => waiter.isPutOff());
+    this.#time = new DecisionTime(ports, again);
     this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
     const ids = new LeaseIds(() => ports.clock.wall(), ports.random);
     this.#marking = new Marking(ports, {
-      ...{ ledger: this.#ledger, waiting: this.#waiting, shares: this.shares, time: this.#time, ids },
+      ...{ ledger: this.#ledger, waiting: this.#waiting, shares: this.shares, ids },
+      ...{ time: this.#time, lineTime: new DecisionTime(ports, again) },
       isAvoided: this.#asking.isAvoided,
     });
     this.keeper = new Keeper(ports, this.#ledger, ids, (resources) => this.#serve(resources, true));

@@ -19,7 +19,9 @@ interface Parts {
   readonly ledger: Ledger;
   readonly waiting: Waiting;
   readonly shares: Shares;
+  /** For decisions about requests that come, and about those that stand in line: neither spends what the other has. */
   readonly time: DecisionTime;
+  readonly lineTime: DecisionTime;
   readonly ids: LeaseIds;
   readonly isAvoided: Situation['isAvoided'];
 }
@@ -54,14 +56,20 @@ export class Marking {
     }
     return waiting.inTurn(
       { resources, uid: userOf(uid), isStranger: strangerUser(uid, this.#ports) !== undefined },
-      () => this.#markNow(request, owner, caller),
+      (isWaiting) => this.#markNow(request, owner, caller, isWaiting),
       { clock, waitMs: request.waitMs, signal },
       () => shares.ofWaiting(uid, waiting.uids()),
     );
   }
 
-  #markNow(request: AllocationRequest, owner: LeaseOwner, caller: AllocationCaller): Decision<Entry> {
-    const { ledger, time, ids } = this.#parts;
+  #markNow(
+    request: AllocationRequest,
+    owner: LeaseOwner,
+    caller: AllocationCaller,
+    isWaiting: boolean,
+  ): Decision<Entry> {
+    const { ledger, ids } = this.#parts;
+    const time = isWaiting ? this.#parts.lineTime : this.#parts.time;
     const { clock, bootId } = this.#ports;
     const found = time.decide(caller.uid, () => this.#choose(request, caller));
     if (!found.ok) return found;

@@ -28,6 +28,8 @@ interface Waiter extends Wanting {
   lacks(): string | undefined;
   /** Whether it may be served now, after a change of these resources, and where a lease ended. */
   isConcerned(changed: ReadonlySet<string>, hasLeaseEnded: boolean): boolean;
+  /** Whether the time for deciding about it was spent at the last attempt, which nobody's devices have to do with. */
+  isPutOff(): boolean;
   /** Tries at once, in one synchronous step; true when it is settled, either way. */
   attempt(): boolean;
   refuse(refusal: AllocationRefusal): void;
@@ -86,11 +88,12 @@ export class Waiting {
   /**
    * Tries when nobody is before, and else stands in line, for so long at most.
    *
+   * @param attempt is told whether the request stands in line already
    * @param full says why nobody may stand in line further back
    */
   async inTurn<T>(
     wanting: Wanting,
-    attempt: () => Decision<T>,
+    attempt: (isWaiting: boolean) => Decision<T>,
     { clock, waitMs, signal }: { readonly clock: Clock; readonly waitMs: number; readonly signal: AbortSignal },
     full: () => string | undefined,
   ): Promise<Decision<T>> {
@@ -98,14 +101,16 @@ export class Waiting {
       code: 'NO_DEVICES',
       message: `others wait for ${wanting.resources.join(' and ')} already`,
     } as const;
-    const first: Decision<T> = this.isBlocked(wanting) ? { ok: false, refusal: others, isFinal: false } : attempt();
+    const first: Decision<T> = this.isBlocked(wanting)
+      ? { ok: false, refusal: others, isFinal: false }
+      : attempt(false);
     if (first.ok || first.isFinal || waitMs === 0) return first;
     const problem = full();
     if (problem !== undefined) {
       const message = `${problem}; ${first.refusal.message}`;
       return { ok: false, refusal: { code: 'QUEUE_FULL', message }, isFinal: true };
     }
-    const { result, leave } = this.wait(wanting, attempt, first);
+    const { result, leave } = this.wait(wanting, () => attempt(true), first);
     const alarm = clock.alarm(waitMs, leave);
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
@@ -135,6 +140,7 @@ export class Waiting {
     const waiter: Waiter = {
       ...wanting,
       lacks: () => last.lacks,
+      isPutOff: () => last.refusal.code === 'FLOOD_ALLOCATE',
       isConcerned: (changed, hasLeaseEnded) =>
         (hasLeaseEnded && last.refusal.code === 'LEASES_FULL') || wanting.resources.some((one) => changed.has(one)),
       attempt: () => {
@@ -148,10 +154,13 @@ export class Waiting {
     };
     this.#line.add(waiter);
     const leave = (): void => {
-      if (!this.#line.delete(waiter)) return;
+      if (!this.#line.has(waiter)) return;
+      const behind = this.#keptBehind(waiter);
+      this.#line.delete(waiter);
       waiter.refuse(last.refusal);
-      // A request behind it may have waited for nothing else.
-      this.serve(new Set(wanting.resources));
+      // They may have waited for nothing else. For those before it nothing has changed, and a user that comes and leaves would
+      // spend the time for deciding about them.
+      this.serve(new Set(wanting.resources), false, (one) => behind.has(one));
     };
     return { result, leave };
   }
@@ -162,26 +171,35 @@ export class Waiting {
    *
    * @param offers has the lists of resources prepared
    * @param hasLeaseEnded there is room for another lease, too
+   * @param isMeant which requests are concerned at all
    */
-  look(offers: Pick<AllocationPorts['offers'], 'prepare'>, changed?: ReadonlySet<string>, hasLeaseEnded = false): void {
+  look(
+    offers: Pick<AllocationPorts['offers'], 'prepare'>,
+    changed?: ReadonlySet<string>,
+    hasLeaseEnded = false,
+    isMeant: (waiter: Waiter) => boolean = () => true,
+  ): void {
     const atHand = new Set<string>();
     for (const resource of new Set([...this.#line].flatMap(({ resources }) => resources))) {
       if (changed?.has(resource) === false) continue;
       const ready = offers.prepare([resource]);
       if (ready === undefined) atHand.add(resource);
-      else void ready.then(() => this.serve(new Set([resource])));
+      else void ready.then(() => this.serve(new Set([resource]), false, isMeant));
     }
-    this.serve(atHand, changed === undefined || hasLeaseEnded);
+    this.serve(atHand, changed === undefined || hasLeaseEnded, isMeant);
   }
 
-  /** These resources changed, or a lease ended: serves all requests that can be served, in order. */
-  serve(changed: ReadonlySet<string>, hasLeaseEnded = false): void {
+  /** These resources changed, or a lease ended: serves all requests that are meant and can be served, in order. */
+  serve(changed: ReadonlySet<string>, hasLeaseEnded = false, isMeant: (waiter: Waiter) => boolean = () => true): void {
     if (changed.size === 0 && !hasLeaseEnded) return;
     const kept = new Kept();
-    const open = new Set(changed);
+    /** Of requests that were before those that come now, and are not any more. */
+    const open = new Set<string>();
     for (const waiter of [...this.#line]) {
       if (!this.#line.has(waiter)) continue;
-      const isTried = !kept.has(waiter) && waiter.isConcerned(open, hasLeaseEnded);
+      const isConcerned =
+        waiter.isConcerned(open, false) || (isMeant(waiter) && waiter.isConcerned(changed, hasLeaseEnded));
+      const isTried = isConcerned && !kept.has(waiter);
       const lacked = waiter.lacks();
       if (isTried && waiter.attempt()) {
         this.#line.delete(waiter);
@@ -193,6 +211,19 @@ export class Waiting {
       // It may keep others from another resource by now, and a request behind it may be the first for this one.
       if (lacked !== undefined && waiter.lacks() !== lacked) open.add(lacked);
     }
+  }
+
+  /** Those behind a request that somebody before them keeps waiting. */
+  #keptBehind(leaver: Waiter): ReadonlySet<Waiter> {
+    const kept = new Kept();
+    const behind = new Set<Waiter>();
+    let isBehind = false;
+    for (const waiter of this.#line) {
+      if (isBehind && kept.has(waiter)) behind.add(waiter);
+      isBehind ||= waiter === leaver;
+      kept.add(waiter);
+    }
+    return behind;
   }
 
   /** Sends everybody away. */

@@ -95,3 +95,33 @@ describe('a lease of many plugins', () => {
     assert.deepEqual([await rounds(0, 64), await rounds(4002, 1)], [100, 100]);
   });
 });
+
+describe('the time for deciding about requests that wait', () => {
+  it('is not spent by another user that comes and leaves, and is none of that for requests that come', async () => {
+    const machine = new FakeMachine();
+    const gpu = machine.offer(GPU, 'g0');
+    machine.offer('v/small', ...Array.from({ length: 200 }, (_, nth) => String(nth)));
+    const { allocations } = await allocationWorld(machine);
+    const ask = (uid: number, resource: string, more: Parameters<typeof request>[1], signal: AbortSignal) =>
+      allocations.allocate(request(resource, more), { uid, process: undefined }, signal);
+    const never = new AbortController().signal;
+    assert.ok((await ask(0, GPU, { key: 'holder' }, never)).ok);
+    const { devices } = gpu;
+    let looks = 0;
+    Object.defineProperty(gpu, 'devices', { get: () => (machine.clock.pass(20), (looks += 1), devices) });
+    void ask(4002, GPU, { key: 'waits', waitMs: 3_600_000 }, never);
+    const small = async (nth: number): Promise<boolean> =>
+      (await ask(4002, 'v/small', { key: `s${String(nth)}` }, never)).ok;
+    for (let nth = 0; nth < 100; nth++) {
+      const gone = new AbortController();
+      const left = ask(STRANGER, GPU, { key: `a${String(nth)}`, waitMs: 60_000 }, gone.signal).catch(() => undefined);
+      gone.abort(new Error('left'));
+      await left;
+      assert.ok(await small(nth), `round ${String(nth)}`);
+    }
+    assert.ok(looks < 150, `${String(looks)} looks at the list`);
+    // Each list of the plugin has the request that waits tried again, in its own time.
+    for (let nth = 0; nth < 100; nth++) allocations.changed(new Set([GPU]));
+    assert.ok(await small(100));
+  });
+});

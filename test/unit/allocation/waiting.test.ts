@@ -36,3 +36,32 @@ describe('a request behind one that lacks something else by now', () => {
     assert.equal((await both.result).ok, false);
   });
 });
+
+describe('a request that leaves the line', () => {
+  it('has those tried that it kept waiting, and none before it', async () => {
+    const waiting = new Waiting();
+    const tried: string[] = [];
+    const wait = (name: string, resources: readonly string[], uid: number) => {
+      const lacks = resources[0] ?? '';
+      const refusal = { ok: false, refusal: NOT_NOW, isFinal: false, lacks } as const;
+      const attempt = (): Decision<string> => {
+        tried.push(name);
+        return refusal;
+      };
+      return waiting.wait({ resources, uid, isStranger: true }, attempt, refusal);
+    };
+    const requests = [
+      wait('before', ['x'], 4001),
+      wait('leaver', ['y', 'x'], 4002),
+      wait('kept', ['y'], 4003),
+      wait('own', ['z', 'x'], 4002),
+      wait('beside', ['x'], 4004),
+    ];
+    requests[1]?.leave();
+    // Those that the first one keeps from x are kept from it still.
+    assert.deepEqual(tried, ['kept']);
+    for (const { leave } of requests) leave();
+    assert.equal(waiting.size, 0);
+    await Promise.all(requests.map(({ result }) => result));
+  });
+});
