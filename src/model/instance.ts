@@ -81,15 +81,6 @@ export function wasIn({ firstRegisteredAt }: Instance): boolean {
   return firstRegisteredAt > 0;
 }
 
-/**
- * Sorts instances that are over: those that may come back by themselves, such as a frozen plugin beyond its grace, come last. Others
- * can make as many that were never let in as they like.
- */
-export function forgottenFirst(one: Instance, other: Instance): number {
-  const mayComeBack = (over: Instance): boolean => over.state === 'gone' && over.reason === 'grace-over' && wasIn(over);
-  return Number(mayComeBack(one)) - Number(mayComeBack(other));
-}
-
 /** A predecessor that is kept as fallback while its socket listens. */
 export function isReplaced(instance: Instance): boolean {
   return instance.state === 'held' && instance.reason === 'replaced';

@@ -1,12 +1,12 @@
 // The actual state: every known incarnation, entered only with confirmed facts. Listeners act on its changes.
 import { Listeners } from '../kernel/listeners.js';
 import type { Clock } from '../kernel/clock.js';
-import { incarnationKey, pluginKey } from '../model/ids.js';
+import { incarnationKey, pluginKey, type UserFacts } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceReport, PluginState, WayBack } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { failLoudly, illegalBeginning, illegalChange } from './transitions.js';
-import { forgottenFirst, instanceId, isLive } from '../model/instance.js';
-import type { Change, Instance, RosterListener } from '../model/instance.js';
+import { instanceId, isLive, type Change, type Instance, type RosterListener } from '../model/instance.js';
+import { forgottenFirst } from './forgetting.js';
 
 /** Dead entries kept for `explain`: in all, and of one plugin. */
 const MAX_DEAD = 256;
@@ -17,6 +17,7 @@ export class Roster {
   /** The listeners of changes. A change that a listener makes is told to all after the change that caused it. */
   readonly listeners = new Listeners<RosterListener>();
   readonly #clock: Clock;
+  readonly #users: UserFacts;
   readonly #illegal: (message: string) => void;
   readonly #byId = new Map<string, Instance>();
   readonly #byPlugin = new Map<string, Set<Instance>>();
@@ -28,10 +29,12 @@ export class Roster {
   readonly #dead = new Set<Instance>();
 
   /**
+   * @param users tells whose instances those are that are over
    * @param illegal told of a change that `transitions.ts` does not know, which is a bug of ours and is not made
    */
-  constructor(clock: Clock, illegal: (message: string) => void = failLoudly) {
+  constructor(clock: Clock, users: UserFacts, illegal: (message: string) => void = failLoudly) {
     this.#clock = clock;
+    this.#users = users;
     this.#illegal = illegal;
   }
 
@@ -257,13 +260,17 @@ export class Roster {
     }
   }
 
-  /** Dead entries are bounded: the oldest go first, of this plugin and of all. */
+  /** Dead entries are bounded, of this plugin and of all. */
   #boundDead(latest: Instance): void {
-    const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => one !== latest && this.#dead.has(one));
-    const most = Math.max(0, siblings.length + 1 - MAX_DEAD_PER_PLUGIN);
-    for (const old of siblings.reverse().sort(forgottenFirst).slice(0, most)) this.remove(old);
-    const all = this.#dead.size <= MAX_DEAD ? [] : [...this.#dead].filter((one) => one !== latest);
-    for (const old of all.sort(forgottenFirst).slice(0, this.#dead.size - MAX_DEAD)) this.remove(old);
+    const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => this.#dead.has(one));
+    this.#forget(siblings.reverse(), MAX_DEAD_PER_PLUGIN, latest);
+    this.#forget([...this.#dead], MAX_DEAD, latest);
+  }
+
+  #forget(dead: readonly Instance[], most: number, latest: Instance): void {
+    if (dead.length <= most) return;
+    const others = forgottenFirst(dead, this.#users).filter((one) => one !== latest);
+    for (const old of others.slice(0, dead.length - most)) this.remove(old);
   }
 
   /** INVARIANT(pins-follow-records): a record that counts holds both its sockets, a dead one holds none. */

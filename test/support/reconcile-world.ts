@@ -111,7 +111,7 @@ export class ReconcileWorld {
     const policy = { ...this.policy, graceMs: options.graceMs ?? this.policy.graceMs };
     this.policy = policy;
     const handlers = new Map<string, PluginHandler>([[this.handler.type, this.handler]]);
-    this.roster = new Roster(clock);
+    this.roster = new Roster(clock, this);
     this.reconciler = new Reconciler({
       clock,
       random: seededRandom(7),
