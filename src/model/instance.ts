@@ -19,7 +19,7 @@ export interface Instance {
   readonly name: string;
   readonly door: Door;
   /** Where the registering socket and the endpoint are, links followed; and the endpoint as the plugin spelled it. */
-  readonly socketPath: string;
+  socketPath: string;
   endpointPath: string;
   endpointAsSent: string;
   /** Keys of the incarnations of both sockets. At the watcher door the endpoint may be another one the next time. */

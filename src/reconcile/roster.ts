@@ -7,6 +7,8 @@ import type { Reason, Refusal } from '../model/reasons.js';
 import { failLoudly, illegalBeginning, illegalChange } from './transitions.js';
 import { instanceId, isLive, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import { forgottenFirst } from './forgetting.js';
+import { newcomer } from './newcomer.js';
+import { takeName } from './renaming.js';
 
 /** Dead entries kept for `explain`: in all, and of one plugin. */
 const MAX_DEAD = 256;
@@ -99,6 +101,7 @@ export class Roster {
     if (known !== undefined) {
       known.seq = Math.max(known.seq, seq);
       this.#hold(known, enrolment);
+      known.socketPath = enrolment.socket.path;
       this.#moveEndpoint(known, enrolment);
       known.versions = enrolment.versions;
       known.caller = enrolment.caller ?? known.caller;
@@ -108,42 +111,16 @@ export class Roster {
         this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
       return known;
     }
-    const now = this.#clock.wall();
-    const instance: Instance = {
-      id,
-      type: enrolment.type,
-      name: enrolment.name,
-      door: enrolment.door,
-      socketPath: enrolment.socket.path,
-      endpointPath: enrolment.endpoint.path,
-      endpointAsSent: enrolment.endpointAsSent,
-      socketKey: incarnationKey(enrolment.socket.incarnation),
-      endpointKey: incarnationKey(enrolment.endpoint.incarnation),
-      versions: enrolment.versions,
-      seq,
-      state: 'connecting',
-      reason: 'registering',
-      message: 'is being dialled',
-      stateSince: now,
-      registeredAt: 0,
-      firstRegisteredAt: 0,
-      version: '',
-      caller: enrolment.caller,
-      listener: enrolment.listener,
-      facts: {},
-      isServing: false,
-      wasWatched: enrolment.resumed,
-      isHint: false,
-      isConfirmed: false,
-      isPresumed: enrolment.pulled && enrolment.door === 'register',
-      isAway: false,
-      isDurable: false,
-      enrolment: undefined,
-      counters: { registrations: 0, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },
-    };
+    const instance = newcomer(enrolment, seq, this.#clock.wall());
     this.#hold(instance, enrolment);
     this.#enter(instance);
     return instance;
+  }
+
+  /** The registration socket of an instance goes by another of its names from now on. Its listeners look at it again. */
+  rename(instance: Instance, path: string): void {
+    takeName(instance, path);
+    this.#changed(instance, instance.state, instance.reason);
   }
 
   /** Puts back an entry of the checkpoint, `restored` or `held`. */

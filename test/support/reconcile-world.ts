@@ -38,6 +38,7 @@ export class FakeHandler implements PluginHandler {
   /** Open sessions by instance id. */
   readonly sessions = new Map<string, InstanceHandle>();
   readonly registered: string[] = [];
+  readonly renamedTo: [id: string, endpointPath: string][] = [];
   readonly deregistered: [id: string, reason: Reason][] = [];
   /** Runs inside register; what it throws refuses. */
   onRegister: (enrolment: Enrolment, handle: InstanceHandle, signal: AbortSignal) => Promise<void> | void = () =>
@@ -62,6 +63,10 @@ export class FakeHandler implements PluginHandler {
 
   isAlive(id: string): Promise<boolean> {
     return Promise.resolve(this.sessions.has(id));
+  }
+
+  renamed(id: string, endpointPath: string): void {
+    this.renamedTo.push([id, endpointPath]);
   }
 
   deregister(id: string, reason: Reason): Promise<void> {
