@@ -158,7 +158,7 @@ export class Admission implements Admitter {
 
   #admitted(candidate: Candidate, subject: FloodSubject): Admitted {
     const { request, endpoint, socket, plugin, newcomer } = candidate;
-    const listener = callerBehind(candidate.listener);
+    const listener = callerBehind(candidate.listener, request.caller);
     const recheck = (): Refusal | undefined =>
       this.#ports.flood.quarantined(subject) ??
       this.#checkIncarnation(candidate) ??

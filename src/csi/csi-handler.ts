@@ -102,6 +102,10 @@ export class CsiHandler implements PluginHandler {
     return (await this.#instances.get(instanceId)?.isAlive(signal)) ?? false;
   }
 
+  renamed(instanceId: string, endpointPath: string): void {
+    this.#instances.get(instanceId)?.renamed(endpointPath);
+  }
+
   /**
    * Lets an instance go. A replaced one is remembered as fallback until it is deregistered a second time, when no process listens
    * on it any more; while there is a fallback, the publication of the last instance stays.

@@ -84,6 +84,11 @@ export class CsiInstance {
     return this.#info;
   }
 
+  /** Its endpoint is found by another path from now on. */
+  renamed(path: string): void {
+    this.#client?.renamed(path);
+  }
+
   /** The registration succeeded. Says so, and reports changes, only once the caller has heard of it. */
   commit(): void {
     this.#lastReport = 'registered';

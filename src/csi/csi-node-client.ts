@@ -16,6 +16,8 @@ export type NodeGetInfoResult =
 export interface CsiNodeClient {
   /** One call, never repeated here. Never throws. A driver that is away is status UNAVAILABLE. */
   nodeGetInfo(limitMs: number, signal: AbortSignal): Promise<NodeGetInfoResult>;
+  /** The same socket is found by another path from now on. */
+  renamed(path: string): void;
   /** Ends it; the listener hears nothing more. Idempotent. */
   close(): void;
 }

@@ -108,7 +108,7 @@ export class Daemon implements RestartListener {
     this.#refusals = parts.refusals;
     this.#refusedAgain = new RefusedAgain(journal, clock, own);
     this.conditions = new Conditions(log, journal, () => this.#told());
-    const roster = new Roster(clock, (message) => log.error('broker.bug', message));
+    const roster = new Roster(clock, own, (message) => log.error('broker.bug', message));
     const inventory = new Inventory({
       decode: decodeList,
       ...{ live, metrics },

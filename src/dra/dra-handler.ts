@@ -9,6 +9,8 @@ import type { ServiceListener } from '../model/service-listener.js';
 
 /** A connection to the service socket of a DRA driver that comes back by itself, by path, when the driver restarts. */
 export interface DraServiceConnection {
+  /** The same socket is found by another path from now on. */
+  renamed(path: string): void;
   /** Ends it; the listener hears nothing more. Idempotent. */
   close(): void;
 }
@@ -104,6 +106,10 @@ export class DraHandler implements PluginHandler {
 
   isAlive(instanceId: string): Promise<boolean> {
     return Promise.resolve(this.#instances.get(instanceId)?.isUp ?? false);
+  }
+
+  renamed(instanceId: string, endpointPath: string): void {
+    this.#instances.get(instanceId)?.connection?.renamed(endpointPath);
   }
 
   deregister(instanceId: string, _reason: Reason): Promise<void> {

@@ -92,9 +92,15 @@ export function strangerUser(uid: number, { ownUid, userOf }: UserFacts): number
   return isTrusted(uid, ownUid) ? undefined : userOf(uid);
 }
 
-/** The process that listens, as a caller. */
-export function callerBehind({ uid, gid, pid }: Exclude<Listener, { error: string }>): Caller {
-  return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };
+/**
+ * The process that listens, as a caller.
+ *
+ * @param caller the process that called for it: it has been looked at, so that the listener's start time is known where it is the same
+ */
+export function callerBehind({ uid, gid, pid }: Exclude<Listener, { error: string }>, caller?: Caller): Caller {
+  if (pid === undefined) return { uid, gid, pid, startTime: undefined, source: 'socket-file' };
+  const isCaller = caller?.pid === pid && caller.uid === uid;
+  return { uid, gid, pid, startTime: isCaller ? caller.startTime : undefined, source: 'peercred' };
 }
 
 /** The key of a caller's process: its pid and when it started; where the pid is unknown, its uid. */
@@ -102,9 +108,12 @@ export function processKey({ uid, pid, startTime }: Caller): string {
   return pid === undefined ? `uid ${String(uid)}` : `${String(pid)} ${startTime ?? ''}`;
 }
 
-/** Whether two callers are the same process; by uid where a pid is unknown, by pid where a start time is. */
+/** Whether two callers are the same process: by pid and start time; without a start time by pid and uid, without a pid by uid. */
 export function sameProcess(a: Caller, b: Caller): boolean {
-  if (a.pid === undefined || b.pid === undefined) return a.uid === b.uid;
+  const isSameUser = a.uid === b.uid;
+  if (a.pid === undefined || b.pid === undefined) return isSameUser;
   if (a.pid !== b.pid) return false;
-  return a.startTime === undefined || b.startTime === undefined || a.startTime === b.startTime;
+  // A pid is used again, by other users, too; a process that changed its uid has kept its start time.
+  if (a.startTime === undefined || b.startTime === undefined) return isSameUser;
+  return a.startTime === b.startTime;
 }

@@ -19,7 +19,7 @@ export interface Instance {
   readonly name: string;
   readonly door: Door;
   /** Where the registering socket and the endpoint are, links followed; and the endpoint as the plugin spelled it. */
-  readonly socketPath: string;
+  socketPath: string;
   endpointPath: string;
   endpointAsSent: string;
   /** Keys of the incarnations of both sockets. At the watcher door the endpoint may be another one the next time. */
@@ -79,15 +79,6 @@ export function isLive(instance: Instance): boolean {
 /** Whether it was let in once, in this life of the broker or before. */
 export function wasIn({ firstRegisteredAt }: Instance): boolean {
   return firstRegisteredAt > 0;
-}
-
-/**
- * Sorts instances that are over: those that may come back by themselves, such as a frozen plugin beyond its grace, come last. Others
- * can make as many that were never let in as they like.
- */
-export function forgottenFirst(one: Instance, other: Instance): number {
-  const mayComeBack = (over: Instance): boolean => over.state === 'gone' && over.reason === 'grace-over' && wasIn(over);
-  return Number(mayComeBack(one)) - Number(mayComeBack(other));
 }
 
 /** A predecessor that is kept as fallback while its socket listens. */

@@ -160,6 +160,8 @@ export interface PluginHandler {
   register(enrolment: Enrolment, instance: InstanceHandle, signal: AbortSignal): Promise<Accepted>;
   /** Whether an instance answers now; for `duplicates: keep-alive` and before it is trusted as fallback. */
   isAlive(instanceId: string, signal: AbortSignal): Promise<boolean>;
+  /** The endpoint of an instance is found by another path from now on. Unknown ids are ignored; a handler that dials once needs none. */
+  renamed?(instanceId: string, endpointPath: string): void;
   /** Lets go of one instance; never dials it. Idempotent; unknown ids are ignored. */
   deregister(instanceId: string, reason: Reason): Promise<void>;
 }

@@ -1,9 +1,9 @@
 // Interprets registration sockets that come and go: a socket that appears is a pending registration, one that goes a
 // de-registration.
 import { incarnationKey } from '../model/ids.js';
-import type { FoundSocket, PinnedSocket } from '../model/plugin.js';
-import { type Change, type Instance, isConnected, type RosterListener } from '../model/instance.js';
-import type { Attempt } from '../model/registration.js';
+import type { FoundSocket, PinnedSocket, PluginHandler } from '../model/plugin.js';
+import { type Change, type Instance, isConnected, isLive, type RosterListener } from '../model/instance.js';
+import type { Attempt, RegistrationStore } from '../model/registration.js';
 import { isAskedAgain } from './consequences.js';
 import type { Endings } from './endings.js';
 import type { Reconciler } from './reconciler.js';
@@ -16,6 +16,8 @@ export interface RegistrySocketPorts {
   readonly reconciler: Reconciler;
   readonly reports: Reports;
   readonly endings: Endings;
+  readonly handlers: ReadonlyMap<string, PluginHandler>;
+  readonly store: Pick<RegistrationStore, 'persist'>;
   /** Asks the plugin behind a registration socket once. WatcherDoor (registration/watcher-door) is it. */
   readonly door: { attempt(found: FoundSocket, signal: AbortSignal, failures: number): Promise<Attempt> };
 }
@@ -69,6 +71,7 @@ export class RegistrySockets implements RosterListener {
       reconciler.unwant(pendingKey(key), key);
       this.#want(found);
     }
+    this.#rename(key, found.socket.path);
     if (before === undefined) return;
     if (!hasSuccessor) this.#closeReplaced(before.path, key);
     before.release();
@@ -82,6 +85,17 @@ export class RegistrySockets implements RosterListener {
   dispose(): void {
     for (const { socket } of this.#present.values()) socket.release();
     this.#present.clear();
+  }
+
+  /** The plugin finds its way back by the name that remains, after a restart of the broker, too: it is not asked for that. */
+  #rename(key: string, path: string): void {
+    const { roster, handlers, store } = this.#ports;
+    for (const instance of [...roster.all()]) {
+      if (instance.door !== 'watcher' || instance.socketKey !== key || instance.socketPath === path) continue;
+      roster.rename(instance, path);
+      handlers.get(instance.type)?.renamed?.(instance.id, instance.endpointPath);
+      if (isLive(instance) && instance.isConfirmed) void store.persist(instance);
+    }
   }
 
   #want(found: FoundSocket): void {

@@ -1,12 +1,14 @@
 // The actual state: every known incarnation, entered only with confirmed facts. Listeners act on its changes.
 import { Listeners } from '../kernel/listeners.js';
 import type { Clock } from '../kernel/clock.js';
-import { incarnationKey, pluginKey } from '../model/ids.js';
+import { incarnationKey, pluginKey, type UserFacts } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceReport, PluginState, WayBack } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { failLoudly, illegalBeginning, illegalChange } from './transitions.js';
-import { forgottenFirst, instanceId, isLive } from '../model/instance.js';
-import type { Change, Instance, RosterListener } from '../model/instance.js';
+import { instanceId, isLive, type Change, type Instance, type RosterListener } from '../model/instance.js';
+import { forgottenFirst } from './forgetting.js';
+import { newcomer } from './newcomer.js';
+import { takeName } from './renaming.js';
 
 /** Dead entries kept for `explain`: in all, and of one plugin. */
 const MAX_DEAD = 256;
@@ -17,6 +19,7 @@ export class Roster {
   /** The listeners of changes. A change that a listener makes is told to all after the change that caused it. */
   readonly listeners = new Listeners<RosterListener>();
   readonly #clock: Clock;
+  readonly #users: UserFacts;
   readonly #illegal: (message: string) => void;
   readonly #byId = new Map<string, Instance>();
   readonly #byPlugin = new Map<string, Set<Instance>>();
@@ -28,10 +31,12 @@ export class Roster {
   readonly #dead = new Set<Instance>();
 
   /**
+   * @param users tells whose instances those are that are over
    * @param illegal told of a change that `transitions.ts` does not know, which is a bug of ours and is not made
    */
-  constructor(clock: Clock, illegal: (message: string) => void = failLoudly) {
+  constructor(clock: Clock, users: UserFacts, illegal: (message: string) => void = failLoudly) {
     this.#clock = clock;
+    this.#users = users;
     this.#illegal = illegal;
   }
 
@@ -96,6 +101,7 @@ export class Roster {
     if (known !== undefined) {
       known.seq = Math.max(known.seq, seq);
       this.#hold(known, enrolment);
+      known.socketPath = enrolment.socket.path;
       this.#moveEndpoint(known, enrolment);
       known.versions = enrolment.versions;
       known.caller = enrolment.caller ?? known.caller;
@@ -105,42 +111,16 @@ export class Roster {
         this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
       return known;
     }
-    const now = this.#clock.wall();
-    const instance: Instance = {
-      id,
-      type: enrolment.type,
-      name: enrolment.name,
-      door: enrolment.door,
-      socketPath: enrolment.socket.path,
-      endpointPath: enrolment.endpoint.path,
-      endpointAsSent: enrolment.endpointAsSent,
-      socketKey: incarnationKey(enrolment.socket.incarnation),
-      endpointKey: incarnationKey(enrolment.endpoint.incarnation),
-      versions: enrolment.versions,
-      seq,
-      state: 'connecting',
-      reason: 'registering',
-      message: 'is being dialled',
-      stateSince: now,
-      registeredAt: 0,
-      firstRegisteredAt: 0,
-      version: '',
-      caller: enrolment.caller,
-      listener: enrolment.listener,
-      facts: {},
-      isServing: false,
-      wasWatched: enrolment.resumed,
-      isHint: false,
-      isConfirmed: false,
-      isPresumed: enrolment.pulled && enrolment.door === 'register',
-      isAway: false,
-      isDurable: false,
-      enrolment: undefined,
-      counters: { registrations: 0, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },
-    };
+    const instance = newcomer(enrolment, seq, this.#clock.wall());
     this.#hold(instance, enrolment);
     this.#enter(instance);
     return instance;
+  }
+
+  /** The registration socket of an instance goes by another of its names from now on. Its listeners look at it again. */
+  rename(instance: Instance, path: string): void {
+    takeName(instance, path);
+    this.#changed(instance, instance.state, instance.reason);
   }
 
   /** Puts back an entry of the checkpoint, `restored` or `held`. */
@@ -257,13 +237,17 @@ export class Roster {
     }
   }
 
-  /** Dead entries are bounded: the oldest go first, of this plugin and of all. */
+  /** Dead entries are bounded, of this plugin and of all. */
   #boundDead(latest: Instance): void {
-    const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => one !== latest && this.#dead.has(one));
-    const most = Math.max(0, siblings.length + 1 - MAX_DEAD_PER_PLUGIN);
-    for (const old of siblings.reverse().sort(forgottenFirst).slice(0, most)) this.remove(old);
-    const all = this.#dead.size <= MAX_DEAD ? [] : [...this.#dead].filter((one) => one !== latest);
-    for (const old of all.sort(forgottenFirst).slice(0, this.#dead.size - MAX_DEAD)) this.remove(old);
+    const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => this.#dead.has(one));
+    this.#forget(siblings.reverse(), MAX_DEAD_PER_PLUGIN, latest);
+    this.#forget([...this.#dead], MAX_DEAD, latest);
+  }
+
+  #forget(dead: readonly Instance[], most: number, latest: Instance): void {
+    if (dead.length <= most) return;
+    const others = forgottenFirst(dead, this.#users).filter((one) => one !== latest);
+    for (const old of others.slice(0, dead.length - most)) this.remove(old);
   }
 
   /** INVARIANT(pins-follow-records): a record that counts holds both its sockets, a dead one holds none. */

@@ -289,7 +289,7 @@ export class CoreWorld {
       log: silentLog,
       metrics: noMetrics,
       events: this.events,
-      roster: new Roster(clock),
+      roster: new Roster(clock, { ownUid: 0, userOf: (uid) => uid }),
       inventory: new Inventory({
         decode: (raw) => {
           const { devices } = ListAndWatchResponse.decode(raw);

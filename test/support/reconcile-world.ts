@@ -38,6 +38,7 @@ export class FakeHandler implements PluginHandler {
   /** Open sessions by instance id. */
   readonly sessions = new Map<string, InstanceHandle>();
   readonly registered: string[] = [];
+  readonly renamedTo: [id: string, endpointPath: string][] = [];
   readonly deregistered: [id: string, reason: Reason][] = [];
   /** Runs inside register; what it throws refuses. */
   onRegister: (enrolment: Enrolment, handle: InstanceHandle, signal: AbortSignal) => Promise<void> | void = () =>
@@ -62,6 +63,10 @@ export class FakeHandler implements PluginHandler {
 
   isAlive(id: string): Promise<boolean> {
     return Promise.resolve(this.sessions.has(id));
+  }
+
+  renamed(id: string, endpointPath: string): void {
+    this.renamedTo.push([id, endpointPath]);
   }
 
   deregister(id: string, reason: Reason): Promise<void> {
@@ -111,7 +116,7 @@ export class ReconcileWorld {
     const policy = { ...this.policy, graceMs: options.graceMs ?? this.policy.graceMs };
     this.policy = policy;
     const handlers = new Map<string, PluginHandler>([[this.handler.type, this.handler]]);
-    this.roster = new Roster(clock);
+    this.roster = new Roster(clock, this);
     this.reconciler = new Reconciler({
       clock,
       random: seededRandom(7),

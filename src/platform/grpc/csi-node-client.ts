@@ -33,6 +33,7 @@ export function csiNodeClients(ports: Omit<ServiceConnectionPorts, 'maxMessageBy
           return { ok: false, status: failure.status, details: message, ...(fault === undefined ? {} : { fault }) };
         }
       },
+      renamed: (path) => connection.renamed(path),
       close: () => connection.close(),
     };
   };

@@ -27,7 +27,7 @@ const PROVEN_AFTER_MS = 5000;
 export class ServiceConnection {
   readonly #ports: ServiceConnectionPorts;
   readonly #listener: ServiceListener;
-  readonly #path: string;
+  #path: string;
   readonly #uid: number;
   readonly #halt = new AbortController();
   #channel: PluginChannel | undefined;
@@ -56,6 +56,11 @@ export class ServiceConnection {
       if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNAVAILABLE) this.#unavailable = failure;
       throw failure;
     }
+  }
+
+  /** The socket is found by another path from now on: it had several names, and the one it was dialled by has gone. */
+  renamed(path: string): void {
+    this.#path = path;
   }
 
   /** Ends it. Idempotent. */

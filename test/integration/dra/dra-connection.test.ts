@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { linkSync, unlinkSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { seededRandom } from '../../support/seeded-random.js';
@@ -38,6 +40,29 @@ describe('the connection of a DRA endpoint', () => {
     await second.close();
     assert.deepEqual(calls, []);
     assert.equal(story.at(-1), 'up');
+  });
+
+  it('comes back by the name that remains where the one by which it was opened has gone', async (t) => {
+    const [socket, other] = [path.join(tempDir(), 'a.sock'), path.join(tempDir(), 'b.sock')];
+    const server = createServer((peer) => peers.push(peer));
+    const peers: Socket[] = [];
+    await new Promise<void>((resolve) => void server.listen(socket, resolve));
+    t.after(() => server.close());
+    const pinned = pinSocket(socket);
+    if ('problem' in pinned) assert.fail(pinned.problem);
+    const losses: string[] = [];
+    const open = draConnections({ clock: systemClock, random: seededRandom(1), pin: pinSocket, guarding });
+    const connection = open(pinned, { up: () => undefined, lost: (why) => losses.push(why) });
+    t.after(() => connection.close());
+    pinned.release();
+    await eventually('dialled', () => peers.length === 1);
+    linkSync(socket, other);
+    unlinkSync(socket);
+    peers[0]?.destroy();
+    await eventually('not found', () => losses.includes('its socket file is gone'));
+    connection.renamed(other);
+    await eventually('dialled again', () => peers.length === 2);
+    peers[1]?.destroy();
   });
 
   it('keeps nothing of connections that were lost, however often its service drops them', async (t) => {

@@ -54,6 +54,13 @@ describe('the CSI handler', () => {
     return refused;
   }
 
+  it('tells the connection of a driver by which path its endpoint is found', async () => {
+    await register('i1');
+    handler.renamed('i1', '/r/b');
+    handler.renamed('i2', '/r/c');
+    assert.deepEqual(driver.renamedTo, ['/r/b']);
+  });
+
   it('accepts 1.x and a good name, and says what is wrong with others', () => {
     assert.equal(handler.validate(NAME, ['0.2.0', 'v1.2.3']), undefined);
     assert.equal(

@@ -45,6 +45,8 @@ export class FakeDriver {
   listener: ServiceListener | undefined;
   calls = 0;
   open = 0;
+  /** Paths by which its endpoint was to be found from then on. */
+  readonly renamedTo: string[] = [];
   delayMs = 0;
   /** Results to give before `result`, oldest first. */
   readonly results: NodeGetInfoResult[] = [];
@@ -69,6 +71,7 @@ export class FakeDriver {
         if (result.ok && isOpen) listener.up();
         return result;
       },
+      renamed: (path) => void this.renamedTo.push(path),
       close: () => {
         if (isOpen) this.open -= 1;
         isOpen = false;

@@ -29,11 +29,13 @@ describe('the DRA handler', () => {
   let handler: DraHandler;
   let listeners: ServiceListener[];
   let open: number;
+  let renamedTo: string[];
 
   beforeEach(() => {
     clock = new FakeClock();
     listeners = [];
     open = 0;
+    renamedTo = [];
     handler = new DraHandler({
       clock,
       openConnection: (_endpoint, listener) => {
@@ -41,6 +43,7 @@ describe('the DRA handler', () => {
         open += 1;
         let isOpen = true;
         return {
+          renamed: (path) => void renamedTo.push(path),
           close: () => {
             if (isOpen) open -= 1;
             isOpen = false;
@@ -59,6 +62,13 @@ describe('the DRA handler', () => {
     await clock.advance(1);
     return { handle, accepted };
   }
+
+  it('tells the connection of an endpoint by which path it is found', async () => {
+    await register('i1');
+    handler.renamed('i1', '/r/b');
+    handler.renamed('i2', '/r/c');
+    assert.deepEqual(renamedTo, ['/r/b']);
+  });
 
   it('refuses an empty list and lists without a supported service', () => {
     assert.equal(handler.validate(NAME, ['v1.DRAPlugin', 'v1alpha1.DRAResourceHealth']), undefined);

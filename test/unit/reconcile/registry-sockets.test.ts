@@ -11,6 +11,8 @@ class Bed {
   readonly world = new ReconcileWorld();
   /** Paths by which a plugin was asked, in order. */
   readonly asked: string[] = [];
+  /** Paths of the registration sockets that were written to the checkpoint because their names had gone. */
+  readonly written: string[] = [];
   /** Sockets whose plugin answers nothing yet, by key. */
   readonly silent = new Set<string>();
   readonly #pins = new Map<string, FoundSocket>();
@@ -24,6 +26,8 @@ class Bed {
       reconciler,
       reports,
       endings,
+      handlers: new Map([[world.handler.type, world.handler]]),
+      store: { persist: (instance) => Promise.resolve(this.written.push(instance.socketPath) > 0) },
       door: {
         attempt: async ({ socket }, signal) => {
           asked.push(socket.path);
@@ -149,6 +153,40 @@ describe('registration sockets', () => {
     bed.renamed('/d/a', '/d/b');
     await world.clock.advance(60_000);
     assert.deepEqual([bed.asked, world.stateOf(socket)], [['/d/a'], 'ready registered']);
+  });
+
+  it('have their plugin come back by the name that remains', async () => {
+    const bed = new Bed();
+    const { world } = bed;
+    const socket = await bed.appear('/d/a');
+    world.sockets.link('/d/b', socket);
+    world.sockets.remove('/d/a');
+    bed.renamed('/d/a', '/d/b');
+    const { socketPath, endpointPath, enrolment } = world.of(socket) ?? {};
+    assert.deepEqual([socketPath, endpointPath], ['/d/b', '/d/b']);
+    assert.deepEqual([enrolment?.socket.path, enrolment?.endpoint.path, bed.written], ['/d/b', '/d/b', ['/d/b']]);
+    assert.deepEqual(world.handler.renamedTo, [[world.idOf(socket), '/d/b']]);
+    world.lose(socket);
+    await world.clock.advance(1000);
+    assert.deepEqual([bed.asked, world.stateOf(socket)], [['/d/a'], 'ready confirmed']);
+    world.sockets.remove('/d/b');
+    bed.gone('/d/b');
+    for (const instance of [...world.roster.all()]) world.roster.remove(instance);
+    assert.equal(world.sockets.openPins, 0);
+  });
+
+  it('have a plugin that was lost before the other name was told of come back by it, too', async () => {
+    const bed = new Bed();
+    const { world } = bed;
+    const socket = await bed.appear('/d/a');
+    world.sockets.link('/d/b', socket);
+    world.sockets.remove('/d/a');
+    world.lose(socket);
+    await world.clock.advance(1000);
+    assert.equal(world.stateOf(socket), 'held connection-lost');
+    bed.renamed('/d/a', '/d/b');
+    await world.clock.advance(1000);
+    assert.equal(world.stateOf(socket), 'ready confirmed');
   });
 
   it('leave the plugin whose path they took without one when they go by another name from now on', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isLive, type RosterListener } from '../../../src/model/instance.js';
+import type { FakeSocket } from '../../support/fake-sockets.js';
 import { ReconcileWorld } from '../../support/reconcile-world.js';
 
 const X = 'example.com/x';
@@ -119,6 +120,28 @@ describe('the roster', () => {
     }
     assert.equal(world.stateOf(frozen), 'gone grace-over');
     assert.equal(world.roster.size, 256);
+  });
+
+  it('keeps a plugin that may be thawed any time among many of another user that had been in, too', async () => {
+    const world = new ReconcileWorld();
+    const giveUp = async (path: string, uid: number, name: string): Promise<FakeSocket> => {
+      const socket = world.sockets.put(path, { uid });
+      await world.register(socket, { name });
+      socket.listener = undefined;
+      for (const [state, reason] of [['held', 'connection-lost'] as const, ['gone', 'grace-over'] as const]) {
+        world.roster.report(world.idOf(socket, name), { state, reason, message: 'lost' });
+      }
+      return socket;
+    };
+    const frozen = await giveUp('/d/frozen', 4002, X);
+    const ofRoot = await giveUp('/d/root', 0, 'example.com/root');
+    for (let at = 0; at < 10; at += 1) await giveUp(`/d/${String(at)}`, 4001, X);
+    assert.equal(world.roster.ofPlugin('DevicePlugin', X).length, 3);
+    assert.equal(world.stateOf(frozen), 'gone grace-over');
+    for (let at = 0; at < 400; at += 1) await giveUp(`/d/x${String(at)}`, 4001, `example.com/n${String(at)}`);
+    assert.equal(world.roster.size, 256);
+    assert.equal(world.stateOf(frozen), 'gone grace-over');
+    assert.equal(world.stateOf(ofRoot, 'example.com/root'), 'gone grace-over');
   });
 
   it('names the newest that is connected as primary, else the newest that may come back', async () => {

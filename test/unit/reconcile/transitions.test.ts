@@ -14,7 +14,7 @@ describe('a change that the table of transitions does not allow', () => {
     world.restore(one);
     const instance = world.of(one);
     assert.ok(instance);
-    const roster = new Roster(new FakeClock(), illegal);
+    const roster = new Roster(new FakeClock(), { ownUid: 0, userOf: (uid) => uid }, illegal);
     roster.restore(instance);
     return { roster, id: instance.id };
   }
@@ -42,7 +42,11 @@ describe('a change that the table of transitions does not allow', () => {
     const restored = roster.get(id);
     assert.ok(restored);
     const told: string[] = [];
-    const other = new Roster(new FakeClock(), (message) => void told.push(message));
+    const other = new Roster(
+      new FakeClock(),
+      { ownUid: 0, userOf: (uid) => uid },
+      (message) => void told.push(message),
+    );
     other.restore({ ...restored, state: 'ready', reason: 'confirmed' });
     assert.equal(other.get(id), undefined);
     assert.match(told.join(), /was to begin as ready \(confirmed\), which no rule allows/);
