@@ -63,7 +63,10 @@ export type DevicePluginEvent =
   /** How many lists are read now. */
   | { readonly kind: 'stream'; readonly open: number }
   | { readonly kind: 'list'; readonly devices: number; readonly healthy: number }
-  /** A socket that cannot be made, told once until the reason changes or it was made; a callback that threw. The plugin goes on. */
+  /**
+   * A socket that cannot be made, told once until the reason changes or it was made; a callback that threw: the plugin goes on. Or
+   * what ended a plugin that served: its state is `stopped` then.
+   */
   | { readonly kind: 'error'; readonly error: Error };
 
 /** A device plugin. */

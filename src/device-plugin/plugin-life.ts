@@ -63,6 +63,7 @@ export class PluginLife {
   readonly #tell: LifeListener;
   readonly #wakeUp = new WakeUp<RegistryEvent | 'notify-false'>();
   readonly #stopping = new AbortController();
+  #hasServed = false;
   #watch: RegistryWatch | undefined;
   #exit: number | undefined;
   #name = '';
@@ -93,7 +94,7 @@ export class PluginLife {
    * Lives until `end`, or until a habit ends it.
    *
    * @returns the exit code that a habit asks for; undefined after `end`
-   * @throws Error when it can never serve
+   * @throws Error when it can never serve. One that served before tries again: what is in its way now was not there then
    */
   async run(): Promise<number | undefined> {
     const { door, serveDelay } = this.#habits;
@@ -181,7 +182,7 @@ export class PluginLife {
     return this.#registrations < registerCount ? registerEvery : undefined;
   }
 
-  /** Serves on a new socket in the place of the old one; a directory that is not there yet is waited for. */
+  /** Serves on a new socket in the place of the old one; waits for a directory, and for its name once it served. */
   async #serve(): Promise<void> {
     await this.#plugin.stop();
     this.#registeredWith = undefined;
@@ -190,9 +191,10 @@ export class PluginLife {
     while (!this.#wakeUp.isOver) {
       try {
         await this.#plugin.serve(socket);
+        this.#hasServed = true;
         return;
       } catch (failure) {
-        if ((failure as NodeJS.ErrnoException).code === undefined) throw failure;
+        if (!this.#hasServed && (failure as NodeJS.ErrnoException).code === undefined) throw failure;
         this.#tell.cannotServe(socket, failure as Error);
         await this.#plugin.stop();
         await this.#wakeUp.wait(Math.max(BIND_AGAIN_MS, this.#habits.pauseAfter(1)));

@@ -172,6 +172,45 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     caller.close();
   });
 
+  it('serves again when what stood at the name of its socket for a moment has gone', async () => {
+    const directory = tempDir();
+    const [plugin, told] = await serve({ directory, socketName: 'own.sock', retry: { firstMs: 1, maxMs: 1 } });
+    rmSync(plugin.socket);
+    mkdirSync(plugin.socket);
+    await eventually('it has told what is in the way', () => told.some(({ kind }) => kind === 'error'));
+    rmSync(plugin.socket, { recursive: true });
+    await eventually('it serves', () => existsSync(plugin.socket) && plugin.state === 'serving');
+    const messages = told.flatMap((event) => (event.kind === 'error' ? [event.error.message] : []));
+    assert.deepEqual(messages, [`cannot listen on ${plugin.socket}: it is not a socket`]);
+    mkdirSync(path.join(directory, 'taken'));
+    await assert.rejects(serve({ directory, socketName: 'taken' }), /taken: it is not a socket/, 'it never served');
+  });
+
+  it('tells the error that ended it after it served', async () => {
+    const directory = tempDir();
+    const told: string[] = [];
+    const options = {
+      resource: RESOURCE,
+      directory,
+      devices: [],
+      on: (event: DevicePluginEvent): void => {
+        if (event.kind === 'error') told.push(`${event.error.message}, ${plugin.state}`);
+      },
+      /** Of the author, and the second one fails. */
+      get socketName(): string {
+        if (existsSync(path.join(directory, 'once'))) throw new Error('no name is left');
+        writeFileSync(path.join(directory, 'once'), '');
+        return 'own.sock';
+      },
+    };
+    const plugin = await serveDevicePlugin(options);
+    opened.push(plugin);
+    rmSync(plugin.socket);
+    await eventually('it is over', () => plugin.state === 'stopped');
+    await eventually('it has told why', () => told.length > 0);
+    assert.deepEqual(told, ['no name is left, stopped']);
+  });
+
   it('serves without a registry, waits for its directory, and leaves nothing', async () => {
     const directory = path.join(tempDir(), 'later');
     const calledOff = new AbortController();
