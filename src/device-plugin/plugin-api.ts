@@ -90,7 +90,7 @@ export interface DevicePluginOptions {
   readonly socketName?: string;
   /** `register` calls Register (the default); `watcher` waits in the watched directory until it is asked. */
   readonly door?: 'register' | 'watcher';
-  /** Bounds of the pause between tries that failed, full jitter: 250 … 30,000 ms. RetryInfo goes before it. */
+  /** Bounds of the pause between tries that failed, full jitter: 250 … 30,000 ms. A longer RetryInfo goes before it, up to ten minutes. */
   readonly retry?: { readonly firstMs?: number; readonly maxMs?: number };
   /** Least time between two lists, 100 ms: of those that come faster the newest counts. */
   readonly minIntervalMs?: number;

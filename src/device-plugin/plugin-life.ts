@@ -8,6 +8,8 @@ import { WakeUp } from './wake-up.js';
 
 /** How soon a socket that could not be bound is tried again, at least. */
 const BIND_AGAIN_MS = 100;
+/** A refusal can put the next try off by this much at most, since anybody may have answered at kubelet.sock for a moment. */
+const LONGEST_RETRY_AFTER_MS = 600_000;
 
 /** How a plugin lives. Durations are milliseconds. */
 export interface Habits {
@@ -27,7 +29,7 @@ export interface Habits {
   readonly onRegistryEvent: 'register' | 'restart' | 'exit';
   readonly onRefused: 'retry' | 'exit' | 'hang';
   readonly onNotifyFalse: 'retry' | 'exit' | 'hang';
-  /** The pause before the next try after so many failed ones in a row, from 1; a longer RetryInfo is respected. */
+  /** The pause before the next try after so many failed ones in a row, from 1; a longer RetryInfo is respected, up to ten minutes. */
   readonly pauseAfter: (failures: number) => number;
   /** Registers again and again, so often, on a new socket each time where `fresh`. */
   readonly registerEvery?: number | undefined;
@@ -173,7 +175,8 @@ export class PluginLife {
     const { pauseAfter, onRefused } = this.#habits;
     if (outcome.kind === 'registered') return this.#pauseAfterSuccess();
     if (outcome.kind === 'unreachable') return pauseAfter(this.#failures);
-    return onRefused === 'retry' ? Math.max(pauseAfter(this.#failures), outcome.retryAfterMs) : undefined;
+    const toldMs = Math.min(outcome.retryAfterMs, LONGEST_RETRY_AFTER_MS);
+    return onRefused === 'retry' ? Math.max(pauseAfter(this.#failures), toldMs) : undefined;
   }
 
   #pauseAfterSuccess(): number | undefined {

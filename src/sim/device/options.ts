@@ -226,7 +226,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
   {
     key: 'retry',
     flags: '--retry <duration>',
-    help: 'pause before a retry; a longer RetryInfo is respected',
+    help: 'pause before a retry; a longer RetryInfo is respected, up to 10m',
     parse: duration,
     default: 1_000,
   },

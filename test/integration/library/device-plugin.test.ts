@@ -8,6 +8,7 @@ import { PassThrough } from 'node:stream';
 import { after, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { status } from '@grpc/grpc-js';
 import { serveDevicePlugin } from '../../../src/device-plugin/serve-device-plugin.js';
 import type {
   Device,
@@ -23,6 +24,7 @@ import { AllocateCaller } from '../../support/front-caller.js';
 import { FrontWorld } from '../../support/front-world.js';
 import { startCommand } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { TestRegistry } from '../sim/test-registry.js';
 
 /** The resource of the README's plugin. */
 const RESOURCE = 'vendor.example/gpu';
@@ -170,6 +172,20 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
       'no answer is an empty one',
     );
     caller.close();
+  });
+
+  it('waits ten minutes at most when a refusal names a time that no timer can hold', async () => {
+    const directory = tempDir();
+    const registry = await TestRegistry.start(directory);
+    opened.push(registry);
+    const far = { code: status.RESOURCE_EXHAUSTED, details: 'come back next year', retryAfterMs: 4_000_000_000 };
+    registry.verdict = (nth) => (nth === 1 ? far : undefined);
+    const [plugin, told] = await serve({ directory });
+    await eventually('it is refused', () => plugin.state === 'refused');
+    const waits = told.flatMap((event) => (event.kind === 'refused' ? [event.retryInMs] : []));
+    await registry.serve();
+    await plugin.registered;
+    assert.deepEqual([waits, registry.requests.length], [[600_000], 2], 'a new kubelet.sock is no reason to wait');
   });
 
   it('serves again when what stood at the name of its socket for a moment has gone', async () => {
