@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { Option, InvalidArgumentError, type Command } from 'commander';
+import { LONGEST_ALARM_MS } from '../kernel/clock.js';
 import { durationMs } from '../kernel/duration.js';
 import { defaultRoot, LONGEST_SOCKET_PATH, rootOfEnvironment } from '../model/root.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
@@ -114,6 +115,13 @@ export function durationOption(text: string): number {
   const ms = durationMs(text);
   if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as 250ms, 30s, 5m or 1h.');
   return Math.round(ms);
+}
+
+/** A duration for which a command waits. */
+export function timeoutOption(text: string): number {
+  const ms = durationOption(text);
+  if (ms > LONGEST_ALARM_MS) throw new InvalidArgumentError('It must be at most 596h.');
+  return ms;
 }
 
 function seconds(text: string): number {

@@ -63,7 +63,10 @@ export type DevicePluginEvent =
   /** How many lists are read now. */
   | { readonly kind: 'stream'; readonly open: number }
   | { readonly kind: 'list'; readonly devices: number; readonly healthy: number }
-  /** A socket that cannot be made, told once until the reason changes or it was made; a callback that threw. The plugin goes on. */
+  /**
+   * A socket that cannot be made, told once until the reason changes or it was made; a callback that threw: the plugin goes on. Or
+   * what ended a plugin that served: its state is `stopped` then.
+   */
   | { readonly kind: 'error'; readonly error: Error };
 
 /** A device plugin. */
@@ -87,7 +90,7 @@ export interface DevicePluginOptions {
   readonly socketName?: string;
   /** `register` calls Register (the default); `watcher` waits in the watched directory until it is asked. */
   readonly door?: 'register' | 'watcher';
-  /** Bounds of the pause between tries that failed, full jitter: 250 … 30,000 ms. RetryInfo goes before it. */
+  /** Bounds of the pause between tries that failed, full jitter: 250 … 30,000 ms. A longer RetryInfo goes before it, up to ten minutes. */
   readonly retry?: { readonly firstMs?: number; readonly maxMs?: number };
   /** Least time between two lists, 100 ms: of those that come faster the newest counts. */
   readonly minIntervalMs?: number;

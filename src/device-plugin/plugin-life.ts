@@ -8,6 +8,8 @@ import { WakeUp } from './wake-up.js';
 
 /** How soon a socket that could not be bound is tried again, at least. */
 const BIND_AGAIN_MS = 100;
+/** A refusal can put the next try off by this much at most, since anybody may have answered at kubelet.sock for a moment. */
+const LONGEST_RETRY_AFTER_MS = 600_000;
 
 /** How a plugin lives. Durations are milliseconds. */
 export interface Habits {
@@ -27,7 +29,7 @@ export interface Habits {
   readonly onRegistryEvent: 'register' | 'restart' | 'exit';
   readonly onRefused: 'retry' | 'exit' | 'hang';
   readonly onNotifyFalse: 'retry' | 'exit' | 'hang';
-  /** The pause before the next try after so many failed ones in a row, from 1; a longer RetryInfo is respected. */
+  /** The pause before the next try after so many failed ones in a row, from 1; a longer RetryInfo is respected, up to ten minutes. */
   readonly pauseAfter: (failures: number) => number;
   /** Registers again and again, so often, on a new socket each time where `fresh`. */
   readonly registerEvery?: number | undefined;
@@ -63,6 +65,7 @@ export class PluginLife {
   readonly #tell: LifeListener;
   readonly #wakeUp = new WakeUp<RegistryEvent | 'notify-false'>();
   readonly #stopping = new AbortController();
+  #hasServed = false;
   #watch: RegistryWatch | undefined;
   #exit: number | undefined;
   #name = '';
@@ -93,7 +96,7 @@ export class PluginLife {
    * Lives until `end`, or until a habit ends it.
    *
    * @returns the exit code that a habit asks for; undefined after `end`
-   * @throws Error when it can never serve
+   * @throws Error when it can never serve. One that served before tries again: what is in its way now was not there then
    */
   async run(): Promise<number | undefined> {
     const { door, serveDelay } = this.#habits;
@@ -172,7 +175,8 @@ export class PluginLife {
     const { pauseAfter, onRefused } = this.#habits;
     if (outcome.kind === 'registered') return this.#pauseAfterSuccess();
     if (outcome.kind === 'unreachable') return pauseAfter(this.#failures);
-    return onRefused === 'retry' ? Math.max(pauseAfter(this.#failures), outcome.retryAfterMs) : undefined;
+    const toldMs = Math.min(outcome.retryAfterMs, LONGEST_RETRY_AFTER_MS);
+    return onRefused === 'retry' ? Math.max(pauseAfter(this.#failures), toldMs) : undefined;
   }
 
   #pauseAfterSuccess(): number | undefined {
@@ -181,7 +185,7 @@ export class PluginLife {
     return this.#registrations < registerCount ? registerEvery : undefined;
   }
 
-  /** Serves on a new socket in the place of the old one; a directory that is not there yet is waited for. */
+  /** Serves on a new socket in the place of the old one; waits for a directory, and for its name once it served. */
   async #serve(): Promise<void> {
     await this.#plugin.stop();
     this.#registeredWith = undefined;
@@ -190,9 +194,10 @@ export class PluginLife {
     while (!this.#wakeUp.isOver) {
       try {
         await this.#plugin.serve(socket);
+        this.#hasServed = true;
         return;
       } catch (failure) {
-        if ((failure as NodeJS.ErrnoException).code === undefined) throw failure;
+        if (!this.#hasServed && (failure as NodeJS.ErrnoException).code === undefined) throw failure;
         this.#tell.cannotServe(socket, failure as Error);
         await this.#plugin.stop();
         await this.#wakeUp.wait(Math.max(BIND_AGAIN_MS, this.#habits.pauseAfter(1)));

@@ -130,12 +130,17 @@ class Plugin implements DevicePluginServer {
     const { signal, devices } = this.#options;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     if (typeof devices === 'function') void this.#follow(devices);
+    let hasServed = false;
     await new Promise<void>((resolve, reject) => {
-      this.#isUp = resolve;
+      this.#isUp = () => {
+        hasServed = true;
+        resolve();
+      };
       this.#life.run().then(
         () => reject(asError(signal?.reason ?? new Error('it was stopped before it served'))),
         async (failure: unknown) => {
-          await this.#halt();
+          await this.stop();
+          if (hasServed) this.#tell({ kind: 'error', error: asError(failure) });
           reject(asError(failure));
         },
       );

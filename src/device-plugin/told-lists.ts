@@ -1,5 +1,6 @@
 // The device lists of one plugin: one state for all its streams, each list at its pace, none twice.
 import { ListAndWatchResponse } from '../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { timerMs } from '../kernel/clock.js';
 import type { ListCall } from './list-stream.js';
 import { ListStream } from './list-stream.js';
 import type { Device, DevicePluginEvent } from './plugin-api.js';
@@ -40,7 +41,7 @@ export class ToldLists {
     if (this.#timer !== undefined || this.#streams.size === 0) return;
     const waitMs = this.#toldAt + this.#minIntervalMs - performance.now();
     if (waitMs <= 0) this.#offer();
-    else this.#timer = setTimeout(() => this.#offer(), waitMs);
+    else this.#timer = setTimeout(() => this.#offer(), timerMs(waitMs));
   }
 
   /** Gives a reader the list as it is now, and each one from now on. */

@@ -1,4 +1,5 @@
 // One waits, many wake.
+import { timerMs } from '../kernel/clock.js';
 
 /** Wakes up the waiter. An event that came while nobody waited counts at once; of several, the last. */
 export class WakeUp<What> {
@@ -31,7 +32,7 @@ export class WakeUp<What> {
     let timer: NodeJS.Timeout | undefined;
     const what = await new Promise<What | undefined>((resolve) => {
       this.#wake = resolve;
-      if (pauseMs !== undefined) timer = setTimeout(() => resolve(undefined), pauseMs);
+      if (pauseMs !== undefined) timer = setTimeout(() => resolve(undefined), timerMs(pauseMs));
     });
     clearTimeout(timer);
     this.#wake = undefined;

@@ -21,6 +21,11 @@ export interface Clock {
 /** The longest delay a Node timer can hold; longer ones would fire at once. */
 export const LONGEST_ALARM_MS = 2 ** 31 - 1;
 
+/** A delay as a timer of Node can hold it: one that is longer is cut, a negative one is 0. */
+export function timerMs(delayMs: number): number {
+  return Math.min(Math.max(0, delayMs), LONGEST_ALARM_MS);
+}
+
 /**
  * Resolves after `delayMs`, or rejects with the signal's reason as soon as it aborts.
  */

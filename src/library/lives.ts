@@ -1,6 +1,6 @@
 // The lives of one broker: at most one at a time, none after `stop`, and nothing left when our own process ends.
 import type { BrokerNews, Fault } from '../model/fault-port.js';
-import { asError } from '../kernel/clock.js';
+import { asError, timerMs } from '../kernel/clock.js';
 import { BrokerChild, type LifeEnd } from '../platform/process/broker-child.js';
 import { programFile } from '../platform/process/program-file.js';
 import { OutputTail } from '../platform/process/output-tail.js';
@@ -142,7 +142,10 @@ export class Lives {
         waited,
         new Promise<never>((_, reject) => {
           const late = `the broker did not serve within ${timeoutMs / 1000} s`;
-          timer = setTimeout(() => reject(new BrokerError('START_FAILED', late, this.#lastLines())), timeoutMs);
+          timer = setTimeout(
+            () => reject(new BrokerError('START_FAILED', late, this.#lastLines())),
+            timerMs(timeoutMs),
+          );
           onAbort = () => reject(asError(signal?.reason));
           signal?.addEventListener('abort', onAbort, { once: true });
           if (signal?.aborted === true) onAbort();

@@ -1,4 +1,5 @@
 // `startBroker`: a broker of its own for a program, as a child process, with controls for tests.
+import { timerMs } from '../kernel/clock.js';
 import type { BrokerEvent } from '../model/event.js';
 import type { Fault } from '../model/fault-port.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
@@ -125,7 +126,7 @@ class StartedBroker implements Broker {
 
   async *events({ timeoutMs, signal, ...filter }: EventFilter & WaitOptions = {}): AsyncGenerator<BrokerEvent> {
     const over = new AbortController();
-    const timer = timeoutMs === undefined ? undefined : setTimeout(() => over.abort(), timeoutMs);
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => over.abort(), timerMs(timeoutMs));
     const ends = [over.signal, this.#halt.signal, ...(signal === undefined ? [] : [signal])];
     try {
       yield* this.#questions.events(filter, AbortSignal.any(ends));
@@ -199,7 +200,7 @@ class StartedBroker implements Broker {
     if (how === 'kill') await whenOnDisk(this);
     await this.#lives.end(how === 'clean' ? 'SIGTERM' : 'SIGKILL');
     if (wipeSockets) removePluginSockets(this.paths, true);
-    if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
+    if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, timerMs(downMs)));
     await this.#lives.start(bootId === undefined ? {} : { bootId });
   }
 

@@ -1,4 +1,5 @@
 // Options of simulated plugins, as data: the command line is made from them, and tests take their defaults.
+import { LONGEST_ALARM_MS } from '../kernel/clock.js';
 import { durationMs } from '../kernel/duration.js';
 
 /** One option. */
@@ -49,6 +50,7 @@ function flagOf(key: string): string {
 export function duration(text: string): number {
   const ms = durationMs(text);
   if (ms === undefined) throw new Error(`${text} is no duration: write it as 250ms, 2s or 5m`);
+  if (ms > LONGEST_ALARM_MS) throw new Error(`${text} is longer than a timer can hold: write at most 596h`);
   return ms;
 }
 

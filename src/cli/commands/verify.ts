@@ -9,7 +9,7 @@ import type { Scenario } from '../../verify/scenario.js';
 import type { ScenarioResult } from '../../verify/verdict.js';
 import { CliError, Ended, EXIT } from '../exit.js';
 import { painter } from '../output/tones.js';
-import { durationOption, withOutput, type OutputOptions } from '../options.js';
+import { timeoutOption, withOutput, type OutputOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { VerifyScreen } from '../verify-screen.js';
 import { withRunOutputs, type RunOutputs } from './run-outputs.js';
@@ -48,7 +48,7 @@ export function addVerify(program: Command, terminal: Terminal, version: string)
     )
     .option('--repeat <count>', 'run each scenario so often; its verdicts have to agree', repetitions, 1)
     .option('--fail-fast', 'begin no scenario any more after one failed')
-    .option('--timeout <duration>', 'end the whole run after this, and fail', durationOption)
+    .option('--timeout <duration>', 'end the whole run after this, and fail', timeoutOption)
     .addOption(
       new Option('--profile <whose>', 'judge by the behaviour of this broker, or only by that of a real kubelet')
         .choices(['broker', 'kubelet'])

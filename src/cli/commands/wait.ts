@@ -6,7 +6,7 @@ import type { StatusView } from '../../model/views.js';
 import type { AdminClient } from '../../platform/grpc/admin-client.js';
 import { AdminFailure, Unreachable, unreachableBecause } from '../../platform/grpc/admin-failure.js';
 import { CliError, EXIT } from '../exit.js';
-import { clientOf, durationOption, socketOf, withAddress, type AddressOptions } from '../options.js';
+import { clientOf, socketOf, timeoutOption, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 /** From one look to the next: a look costs the daemon well under a millisecond. */
@@ -40,7 +40,7 @@ export function addWait(program: Command, terminal: Terminal): void {
     .requiredOption('--for <condition>', 'what is waited for; may be repeated', condition)
     .addOption(
       new Option('--timeout <duration>', 'how long, such as 500ms, 30s or 5m')
-        .argParser(durationOption)
+        .argParser(timeoutOption)
         .default(30_000, '30s'),
     )
     .action(async (options: WaitCommandOptions) => {

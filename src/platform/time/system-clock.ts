@@ -1,11 +1,11 @@
-import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
+import { timerMs, type Clock } from '../../kernel/clock.js';
 
 /** The machine's clock. Alarms are unref'd: a daemon lives by its sockets, not by its timers. */
 export const systemClock: Clock = {
   wall: () => Date.now(),
   mono: () => performance.now(),
   alarm: (delayMs, ring) => {
-    const timer = setTimeout(ring, Math.min(Math.max(0, delayMs), LONGEST_ALARM_MS));
+    const timer = setTimeout(ring, timerMs(delayMs));
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },

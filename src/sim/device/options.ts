@@ -111,7 +111,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
   option('onCue', 'act', 'its reaction to such an event', { choices: EVENT_ACTS, default: 'register' }),
   option('onRefused', 'act', 'its reaction to a refused Register', { choices: ANSWERS, default: 'retry' }),
   option('onNotifyFalse', 'act', 'its reaction to plugin_registered=false', { choices: ANSWERS, default: 'retry' }),
-  time('retry', 'pause before a retry; a longer RetryInfo is respected', 1_000),
+  time('retry', 'pause before a retry; a longer RetryInfo is respected, up to 10m', 1_000),
   option('secondWatch', 'act', 'its reaction to a second ListAndWatch', {
     choices: ['serve', 'crash'],
     default: 'serve',

@@ -143,6 +143,8 @@ describe('the command line', () => {
     assert.equal(none.code, 69);
     assert.equal((await runHere(['wait', '--for', 'phase/x=ready', '--root', root])).code, 2);
     assert.equal((await runHere(['wait', '--root', root])).code, 2);
+    const far = await runHere(['wait', '--for', 'phase=ready', '--timeout', '25d', '--root', root]);
+    assert.deepEqual([far.code, /It must be at most 596h/.test(far.stderr)], [2, true]);
     for (const condition of ['phase=held', 'plugin/example.com/nic=raedy', 'resource/example.com/nic=degraded']) {
       const wrong = await runHere(['wait', '--for', condition, '--timeout', '1ms', '--root', root]);
       assert.equal(wrong.code, 2, condition);

@@ -8,6 +8,7 @@ import { PassThrough } from 'node:stream';
 import { after, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import { status } from '@grpc/grpc-js';
 import { serveDevicePlugin } from '../../../src/device-plugin/serve-device-plugin.js';
 import type {
   Device,
@@ -23,6 +24,7 @@ import { AllocateCaller } from '../../support/front-caller.js';
 import { FrontWorld } from '../../support/front-world.js';
 import { startCommand } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { TestRegistry } from '../sim/test-registry.js';
 
 /** The resource of the README's plugin. */
 const RESOURCE = 'vendor.example/gpu';
@@ -170,6 +172,59 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
       'no answer is an empty one',
     );
     caller.close();
+  });
+
+  it('waits ten minutes at most when a refusal names a time that no timer can hold', async () => {
+    const directory = tempDir();
+    const registry = await TestRegistry.start(directory);
+    opened.push(registry);
+    const far = { code: status.RESOURCE_EXHAUSTED, details: 'come back next year', retryAfterMs: 4_000_000_000 };
+    registry.verdict = (nth) => (nth === 1 ? far : undefined);
+    const [plugin, told] = await serve({ directory });
+    await eventually('it is refused', () => plugin.state === 'refused');
+    const waits = told.flatMap((event) => (event.kind === 'refused' ? [event.retryInMs] : []));
+    await registry.serve();
+    await plugin.registered;
+    assert.deepEqual([waits, registry.requests.length], [[600_000], 2], 'a new kubelet.sock is no reason to wait');
+  });
+
+  it('serves again when what stood at the name of its socket for a moment has gone', async () => {
+    const directory = tempDir();
+    const [plugin, told] = await serve({ directory, socketName: 'own.sock', retry: { firstMs: 1, maxMs: 1 } });
+    rmSync(plugin.socket);
+    mkdirSync(plugin.socket);
+    await eventually('it has told what is in the way', () => told.some(({ kind }) => kind === 'error'));
+    rmSync(plugin.socket, { recursive: true });
+    await eventually('it serves', () => existsSync(plugin.socket) && plugin.state === 'serving');
+    const messages = told.flatMap((event) => (event.kind === 'error' ? [event.error.message] : []));
+    assert.deepEqual(messages, [`cannot listen on ${plugin.socket}: it is not a socket`]);
+    mkdirSync(path.join(directory, 'taken'));
+    await assert.rejects(serve({ directory, socketName: 'taken' }), /taken: it is not a socket/, 'it never served');
+  });
+
+  it('tells the error that ended it after it served', async () => {
+    const directory = tempDir();
+    const told: string[] = [];
+    const options = {
+      resource: RESOURCE,
+      directory,
+      devices: [],
+      on: (event: DevicePluginEvent): void => {
+        if (event.kind === 'error') told.push(`${event.error.message}, ${plugin.state}`);
+      },
+      /** Of the author, and the second one fails. */
+      get socketName(): string {
+        if (existsSync(path.join(directory, 'once'))) throw new Error('no name is left');
+        writeFileSync(path.join(directory, 'once'), '');
+        return 'own.sock';
+      },
+    };
+    const plugin = await serveDevicePlugin(options);
+    opened.push(plugin);
+    rmSync(plugin.socket);
+    await eventually('it is over', () => plugin.state === 'stopped');
+    await eventually('it has told why', () => told.length > 0);
+    assert.deepEqual(told, ['no name is left, stopped']);
   });
 
   it('serves without a registry, waits for its directory, and leaves nothing', async () => {

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { abortable, asError, sleep, withDeadline } from '../../../src/kernel/clock.js';
+import { abortable, asError, sleep, timerMs, withDeadline } from '../../../src/kernel/clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const late = (): Error => new Error('too late');
 const never = (): Promise<never> => new Promise(() => undefined);
+
+describe('the delay of a timer', () => {
+  it('is never one that Node takes for a millisecond', () => {
+    assert.deepEqual([-1, 0, 250, 2 ** 31, Infinity].map(timerMs), [0, 0, 250, 2 ** 31 - 1, 2 ** 31 - 1]);
+  });
+});
 
 describe('sleep', () => {
   it('ends after its time, and not before', async () => {

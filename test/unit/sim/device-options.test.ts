@@ -29,6 +29,7 @@ describe('the options of sim device', () => {
   it('take durations, counts and words, and say what is wrong with others', () => {
     assert.deepEqual(['250ms', '2s', '1.5m', '0ms'].map(duration), [250, 2_000, 90_000, 0]);
     for (const text of ['5', '-1s', 's', '1w', '']) assert.throws(() => duration(text), /is no duration/);
+    assert.throws(() => duration('25d'), /25d is longer than a timer can hold: write at most 596h/);
     assert.equal(count('12'), 12);
     for (const text of ['-1', '1.5', 'x', '']) assert.throws(() => count(text), /is no whole number/);
     const parse = DEVICE_SIM_OPTIONS.find(({ key }) => key === 'watch')?.parse;
