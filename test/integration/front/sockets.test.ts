@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  rmdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
@@ -34,5 +43,42 @@ describe('the sockets before a kubelet', () => {
       [path.basename(file), path.basename(inTheWay)].sort(),
     );
     other.close();
+  });
+
+  it('have an entry in the registry that is made once, among as many as there may be plugins', async () => {
+    const kubelet = tempDir();
+    const { registry, plugins } = kubeletPaths(kubelet);
+    const [resource, other] = ['example.com/gpu', 'example.com/other'];
+    const place = kubeletSockets(resource, kubelet);
+    assert.equal(place.enter(), undefined);
+    const { entry, socket } = namesOf(resource);
+    const link = path.join(registry, entry);
+    assert.equal(path.resolve(registry, readlinkSync(link)), path.join(plugins, 'plugin-broker', socket));
+    const { ino } = lstatSync(link);
+    assert.equal(place.enter(), undefined);
+    assert.equal(lstatSync(link).ino, ino);
+    assert.match(kubeletSockets(other, kubelet).enter() ?? '', /^the registry has 1 entries .*admission\.maxPlugins/);
+    assert.deepEqual(readdirSync(registry), [entry]);
+  });
+
+  it('leave what somebody else put in the place of their entry, and name it', async () => {
+    const resource = 'example.com/gpu';
+    const { entry } = namesOf(resource);
+    for (const put of [
+      (file: string) => writeFileSync(file, 'theirs'),
+      (file: string) => symlinkSync('../elsewhere.sock', file),
+    ]) {
+      const kubelet = tempDir();
+      const { registry } = kubeletPaths(kubelet);
+      const file = path.join(registry, entry);
+      mkdirSync(registry, { recursive: true });
+      put(file);
+      const { ino } = lstatSync(file);
+      assert.equal(
+        kubeletSockets(resource, kubelet).enter(),
+        `${file} is not the broker's; remove it, or set front.doors: register`,
+      );
+      assert.equal(lstatSync(file).ino, ino);
+    }
   });
 });

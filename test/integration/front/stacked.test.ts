@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { after, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
@@ -29,5 +30,6 @@ describe('a broker in front of another broker', { timeout: 60_000 }, () => {
     assert.equal(lease.code, 0, lease.stderr);
     assert.ok(plugin.of('called').some(({ method }) => method === 'Allocate'));
     assert.match(lease.stdout, /dev-\d/);
+    assert.deepEqual(readdirSync(outer.registry), [], 'with doors: register there is no entry');
   });
 });
