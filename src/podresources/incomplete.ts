@@ -1,11 +1,12 @@
 // Parts that do not fit into the answers, in one sentence for all of them.
 
-/** The parts that can be left out: owners of leases, pods of the kubelet, and resources. */
-export type LeftOut = 'List' | 'upstream' | 'GetAllocatableResources';
+/** The parts that can be left out: owners of leases, devices of one owner, pods of the kubelet, and resources. */
+export type LeftOut = 'List' | 'Get' | 'upstream' | 'GetAllocatableResources';
 
 const WORDS: readonly (readonly [LeftOut, (count: string) => string])[] = [
   ['upstream', (count) => `${count} pods of the kubelet are not in List (Get has them)`],
   ['List', (count) => `${count} owners are not in List (Get has them)`],
+  ['Get', (count) => `devices of ${count} owners are not in Get`],
   ['GetAllocatableResources', (count) => `devices of ${count} resources are not in GetAllocatableResources`],
 ];
 

@@ -3,7 +3,7 @@
 import type { LeaseSource } from '../model/lease.js';
 import { HEALTHY, type Device } from '../model/device.js';
 import type { Resource } from '../model/device-list.js';
-import { byNamespaceAndName, podKey, podsOf, type Pod } from './pods.js';
+import { byNamespaceAndName, firstDevices, podKey, podsOf, type Pod } from './pods.js';
 import type { PodEncoder, PodResourcesBackend, PodResourcesVersion, UsableList } from './ports.js';
 
 /** The largest message that gRPC clients take when nothing else was said to them. */
@@ -15,7 +15,7 @@ export interface LeaseAnswerPorts {
   readonly usable: () => readonly UsableList[];
   readonly encoder: PodEncoder;
   /** So many owners, or resources, are not all in an answer, because it would be too long; 0: all are. */
-  readonly incomplete: (what: 'List' | 'GetAllocatableResources', left: number) => void;
+  readonly incomplete: (what: 'List' | 'Get' | 'GetAllocatableResources', left: number) => void;
 }
 
 /** Answers with leases. */
@@ -23,6 +23,8 @@ export class LeaseAnswers implements PodResourcesBackend {
   readonly #ports: LeaseAnswerPorts;
   readonly #lists = new Map<PodResourcesVersion, { readonly without: string; readonly answer: Buffer }>();
   #pods: ReadonlyMap<string, Pod> | undefined;
+  /** Owners that have more than fits into one answer, as far as somebody asked for them. */
+  readonly #cut = new Set<string>();
   #allocatable: { readonly of: readonly UsableList[]; readonly bytes: Buffer } | undefined;
   #encoding: Promise<Buffer> | undefined;
 
@@ -31,6 +33,9 @@ export class LeaseAnswers implements PodResourcesBackend {
     ports.leases.onChange(() => {
       this.#pods = undefined;
       this.#lists.clear();
+      if (this.#cut.size === 0) return;
+      this.#cut.clear();
+      ports.incomplete('Get', 0);
     });
   }
 
@@ -91,10 +96,22 @@ export class LeaseAnswers implements PodResourcesBackend {
     return bytes;
   }
 
-  /** One owner, even if it has more than fits into the answer of a list. */
+  /** One owner, also one that did not fit into the answer of a list; of its devices as many as fit. */
   get(namespace: string, name: string): Buffer | undefined {
-    const pod = this.#podsNow().get(podKey(namespace, name));
-    return pod === undefined ? undefined : this.#ports.encoder.got(pod);
+    const key = podKey(namespace, name);
+    const pod = this.#podsNow().get(key);
+    if (pod === undefined) return undefined;
+    const { encoder, incomplete } = this.#ports;
+    let bytes = encoder.got(pod);
+    if (bytes.length <= MAX_ANSWER_BYTES) return bytes;
+    let left = pod.containers.reduce((sum, { devices }) => sum + devices.length, 0);
+    while (bytes.length > MAX_ANSWER_BYTES) {
+      left = Math.floor((left * MAX_ANSWER_BYTES) / bytes.length);
+      bytes = encoder.got(firstDevices(pod, left));
+    }
+    this.#cut.add(key);
+    incomplete('Get', this.#cut.size);
+    return bytes;
   }
 
   #podsNow(): ReadonlyMap<string, Pod> {

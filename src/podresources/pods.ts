@@ -52,6 +52,19 @@ export function podsOf(leases: readonly Lease[]): Pod[] {
   }));
 }
 
+/** A pod with its first devices, and without containers that have none of them. */
+export function firstDevices({ namespace, name, containers }: Pod, count: number): Pod {
+  const kept: PodContainer[] = [];
+  let left = count;
+  for (const container of containers) {
+    if (left === 0) break;
+    const devices = container.devices.slice(0, left);
+    left -= devices.length;
+    kept.push({ name: container.name, devices });
+  }
+  return { namespace, name, containers: kept };
+}
+
 /** One string for a pod. The separator is in no name that is shown. */
 export function podKey(namespace: string, name: string): string {
   return `${namespace}\u0000${name}`;

@@ -139,6 +139,26 @@ describe('the answers of PodResources', () => {
     assert.equal(told.get('List'), 0);
   });
 
+  it('have as many devices of one owner as fit, and that is told until its leases are others', () => {
+    const { leases, answers, told } = bed();
+    const owner = { namespace: 'user', name: 'a' };
+    const ids = (letter: string): string[] =>
+      Array.from({ length: 1024 }, (_, n) => `${letter}${String(n).padStart(4, '0')}`.padEnd(200, '-'));
+    const parts = Array.from({ length: 26 }, (_, n) => String.fromCharCode(97 + n));
+    leases.set(...parts.map((part) => lease({ owner: { ...owner, part }, devices: { 'v/gpu': ids(part) } })));
+    const answer = answers.get('user', 'a') ?? Buffer.alloc(0);
+    const { length } = answer;
+    assert.ok(length <= MAX_ANSWER_BYTES && length > 0.98 * MAX_ANSWER_BYTES, String(length));
+    const { podResources } = GetPodResourcesResponse.decode(answer);
+    const given =
+      podResources?.containers.flatMap(({ devices }) => devices.flatMap(({ deviceIds }) => deviceIds)) ?? [];
+    assert.deepEqual(given, parts.flatMap(ids).slice(0, given.length));
+    assert.equal(told.get('Get'), 1);
+    leases.set(lease({ owner, devices: { 'v/gpu': ['g'] } }));
+    answers.get('user', 'a');
+    assert.equal(told.get('Get'), 0);
+  });
+
   it('leave out devices that do not fit, by resource, from a list of 200,000', async () => {
     const { answers, told, state } = bed();
     const devices = Array.from({ length: 200_000 }, (_, n) => device(`device-${String(n)}`, [n % 2]));
