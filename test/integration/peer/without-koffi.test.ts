@@ -105,7 +105,8 @@ void describe('without koffi', { concurrency: true }, () => {
     const gpu = await plugin(one.devicePlugins, 'gpu', 'register');
     await gpu.register(one.kubeletSocket);
     const resource = 'example.com/gpu';
-    const allocated = async (): Promise<number | undefined> => (await one.admin.resources(resource, true))[0]?.allocated;
+    const allocated = async (): Promise<number | undefined> =>
+      (await one.admin.resources(resource, true))[0]?.allocated;
     await eventually('its devices are there', async () => (await one.counts()).get(resource)?.allocatable === 2);
     const running = startCommand(process.execPath, [
       ...[program, 'run', '--root', one.root, '--device', resource],
