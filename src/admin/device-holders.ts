@@ -38,9 +38,9 @@ export function resourceUse({ leases, consumers, kubelet }: DeviceHolders): Reso
     consumerOf: (name) => consumers.of(name),
     front: (name) => {
       const view = kubelet?.front.view(name);
-      const shown = view === undefined ? NO_FRONT : { ...view, since: timeText(view.since) };
+      const shown = view === undefined ? NO_FRONT : { ...view, since: timeText(view.since), stays: false };
       const why = consumers.why(name);
-      return why === '' ? shown : { ...shown, reason: why };
+      return why === '' ? shown : { ...shown, reason: why, stays: true };
     },
   };
 }

@@ -15,7 +15,7 @@ export const FRONT_STATES = [
  * kubelet is told the list of before a reboot. */
 export type FrontState = (typeof FRONT_STATES)[number];
 
-/** The beginning of a reason: the resource is not (yet) with the consumer that the configuration names. */
+/** The words for a resource that is not (yet) with the consumer that the configuration names. */
 export const STAYS_WITH = 'it stays with';
 
 /** How one resource stands. */

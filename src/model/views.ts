@@ -100,10 +100,18 @@ export interface FrontShown {
   readonly since: string;
   /** The devices that the kubelet was told of. */
   readonly told: { readonly healthy: number; readonly unhealthy: number };
+  /** It is not (yet) with the consumer that the configuration names; the reason says why. */
+  readonly stays: boolean;
 }
 
 /** Towards the kubelet of a broker that stands before none. */
-export const NO_FRONT: FrontShown = { state: 'off', reason: '', since: '', told: { healthy: 0, unhealthy: 0 } };
+export const NO_FRONT: FrontShown = {
+  state: 'off',
+  reason: '',
+  since: '',
+  told: { healthy: 0, unhealthy: 0 },
+  stays: false,
+};
 
 /** One resource. */
 export interface ResourceView {

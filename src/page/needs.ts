@@ -229,8 +229,9 @@ function used({ leases, resources }: NeedFacts): Need[] {
     });
   }
   for (const { name, front } of resources) {
-    if (front.state !== 'refused' && front.state !== 'too-large') continue;
-    const what = sentence(`The kubelet does not get ${name}: ${front.reason === '' ? front.state : front.reason}`);
+    if (front.state !== 'refused' && front.state !== 'too-large' && !front.stays) continue;
+    const has = front.stays ? name : `The kubelet does not get ${name}`;
+    const what = sentence(`${has}: ${front.reason === '' ? front.state : front.reason}`);
     const [remedy, command] = OTHER;
     needs.push({ key: `front ${name}`, kind: 'front', subject: name, what, remedy, command, until: '', more: 0 });
   }

@@ -8,7 +8,7 @@ const path = z.string().regex(/^\//);
 export const cdiFile = z
   .strictObject({
     cdiVersion: z.literal('0.5.0'),
-    kind: z.string().regex(/^[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?\/[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?$/),
+    kind: z.string().regex(/^[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?\/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?$/),
     devices: z
       .array(
         z.strictObject({

@@ -45,7 +45,7 @@ export function resourceView(given: Partial<ResourceView> = {}): ResourceView {
     allocatable: 1,
     allocated: 0,
     consumer: 'local',
-    front: { state: 'off', reason: '', since: '', told: { healthy: 0, unhealthy: 0 } },
+    front: { state: 'off', reason: '', since: '', told: { healthy: 0, unhealthy: 0 }, stays: false },
     devices: [
       { id: 'gpu-0', health: 'Healthy', numaNodes: [0], lease: '', owner: '' },
       { id: 'gpu-1', health: 'Unhealthy', numaNodes: [], lease: '', owner: '' },

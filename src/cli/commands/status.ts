@@ -1,7 +1,6 @@
 // `status`
 import type { Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
-import { STAYS_WITH } from '../../model/front.js';
 import { TROUBLED_REASONS } from '../../model/state-reasons.js';
 import type { PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
 import { ago, bytes, counted } from '../output/amounts.js';
@@ -87,7 +86,7 @@ function frontProblems({ resources }: StatusView, now: number): readonly string[
     state === 'refused' ||
     state === 'too-large' ||
     (state === 'registering' && now - Date.parse(since) > REGISTERING_MS);
-  const wrong = resources.filter(({ front }) => isWrong(front) || front.reason.startsWith(STAYS_WITH));
+  const wrong = resources.filter(({ front }) => isWrong(front) || front.stays);
   const told = wrong
     .slice(0, MOST_LISTED)
     .map(({ name, front }) => `${name}${isWrong(front) ? ` is ${front.state}` : ''}: ${front.reason}`);

@@ -62,12 +62,16 @@ async function checkKubelet({ socket, podResources }: KubeletPaths): Promise<Fin
 function checkResources({ daemon }: Scope): readonly Finding[] {
   const name = 'resources of the kubelet';
   const theirs = (daemon?.resources ?? []).filter(({ front }) => front.state !== 'off');
-  const wrong = theirs.filter(({ front }) => WRONG.has(front.state));
+  const wrong = (daemon?.resources ?? []).filter(({ front }) => WRONG.has(front.state) || front.stays);
   if (wrong.length > 0) {
     return wrong
       .slice(0, MOST_NAMED)
       .map(({ name: resource, front }) =>
-        finding(name, 'warn', `${resource} is ${front.state}: ${front.reason}; see plugin-broker explain ${resource}`),
+        finding(
+          name,
+          'warn',
+          `${resource}${front.stays ? '' : ` is ${front.state}`}: ${front.reason}; see plugin-broker explain ${resource}`,
+        ),
       );
   }
   return daemon === undefined ? [] : [finding(name, 'ok', `${counted(theirs.length, 'resource')} before the kubelet`)];

@@ -63,7 +63,7 @@ export const envName = z
 export const cdiKind = z
   .string(saying('a CDI kind such as example.com/device'))
   .regex(
-    /^[A-Za-z]([A-Za-z0-9_.-]{0,125}[A-Za-z0-9])?\/[A-Za-z]([A-Za-z0-9_.-]{0,125}[A-Za-z0-9])?$/,
+    /^[A-Za-z]([A-Za-z0-9_.-]{0,125}[A-Za-z0-9])?\/[A-Za-z]([A-Za-z0-9_-]{0,125}[A-Za-z0-9])?$/,
     saying('a CDI kind such as example.com/device'),
   );
 

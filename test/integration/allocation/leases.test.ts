@@ -9,6 +9,7 @@ import { BrokerProcess } from '../../support/broker-process.js';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin, healthy } from '../../support/fake-plugin.js';
+import { run } from '../../support/program.js';
 import { servedPlugin } from '../../support/served-plugin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -266,5 +267,27 @@ describe('a rule about devices that goes by the socket of their plugin', () => {
     await eventually('it waits', async () => (await refusalOf(client.one(late, { key: 'x' }))) === 'NO_DEVICES');
     await plugin('pods-2.sock', late);
     assert.equal(await waiting, 'CONSUMER_IS_KUBELET');
+  });
+});
+
+describe('a broker with allocator.enabled: false', () => {
+  it('serves no alloc.sock, and the leases of its checkpoint stay', async () => {
+    const broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' } });
+    await broker.start();
+    const plugin = await servedPlugin(broker, { resource: GPU });
+    const client = new AllocClient(path.join(broker.root, 'alloc.sock'));
+    try {
+      await client.one(GPU, { key: 'kept' });
+      await broker.end('SIGTERM');
+      broker.configure({ cdi: { dir: 'off' }, allocator: { enabled: false } });
+      await broker.start();
+      assert.equal((await broker.status()).ledger.leases, 1);
+      const { code, stderr } = await run(['run', '--root', broker.root, '--device', GPU, '--', 'true']);
+      assert.equal(code, 69, stderr);
+    } finally {
+      client.close();
+      await plugin.stop();
+      await broker.close();
+    }
   });
 });

@@ -16,7 +16,7 @@ import { tempDir } from '../../support/temp-dir.js';
 const GPU = 'vendor.com/gpu';
 
 describe('the answer of a plugin to Allocate', () => {
-  const broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' } });
+  const broker = new BrokerProcess(tempDir(), { cdi: { dir: path.join(tempDir(), 'cdi') } });
   const server = new Server();
   let client: AllocClient;
   /** The messages of the next answers. */
@@ -81,4 +81,18 @@ describe('the answer of a plugin to Allocate', () => {
       assert.equal(await client.release({ key: 'k' }), true);
     });
   }
+
+  it('names CDI devices in their field and in annotations: both are handed on behind that of the lease, each once', async () => {
+    const annotations = new Map([
+      ['cdi.k8s.io/x', 'v.e/gpu=a, v.e/gpu=b'],
+      ['other', 'v.e/gpu=c'],
+    ]);
+    const cdiDevices = [{ name: 'v.e/gpu=a' }, { name: 'v.e/acc=z' }];
+    messages = [AllocateResponse.encode({ containerResponses: [{ cdiDevices, annotations }] })];
+    const lease = await client.one(GPU, { key: 'k' });
+    const ours = `plugin-broker/lease=${lease.id}`;
+    assert.deepEqual(lease.cdiDevices, [ours, 'v.e/gpu=a', 'v.e/acc=z', 'v.e/gpu=b']);
+    assert.deepEqual(lease.annotations, annotations);
+    assert.equal(await client.release({ key: 'k' }), true);
+  });
 });

@@ -234,7 +234,13 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
     const kubeletDir = path.join(root, 'k');
     const front = { ...scope.settings.front, enabled: true, kubeletDir };
     const status = new FakeAdminPort().picture();
-    const refused = { state: 'refused', reason: 'another has it', since: '', told: { healthy: 0, unhealthy: 0 } };
+    const refused = {
+      state: 'refused',
+      reason: 'another has it',
+      since: '',
+      told: { healthy: 0, unhealthy: 0 },
+      stays: false,
+    };
     const before: Scope = {
       ...scope,
       settings: { ...scope.settings, front },
@@ -262,6 +268,13 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
     assert.match((await found(before, 'the kubelet')).join(), /^ok: /);
     assert.deepEqual(await found(before, 'resources of the kubelet'), [
       'warn: example.com/gpu is refused: another has it; see plugin-broker explain example.com/gpu',
+    ]);
+    const stays = resourceView({
+      front: { ...refused, state: 'off', reason: 'pods have it until they end', stays: true },
+    });
+    const moving = { ...before, daemon: { ...status, resources: [stays] } };
+    assert.deepEqual(await found(moving, 'resources of the kubelet'), [
+      'warn: example.com/gpu: pods have it until they end; see plugin-broker explain example.com/gpu',
     ]);
     assert.match((await found(before, 'plugins past us')).join(), /^ok: no plugin listens/);
     await makeSocket(path.join(kubeletDir, 'device-plugins/nic.sock'), true);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -30,7 +31,7 @@ function connecting(socket: string): string {
   return spawnSync(process.execPath, ['-e', script, socket], { timeout: 10_000 }).stdout.toString();
 }
 
-void describe('the mode and group of kubelet.sock', { skip }, () => {
+void describe('the mode and group of kubelet.sock and alloc.sock', { skip }, () => {
   const brokers: BrokerProcess[] = [];
   after(() => Promise.all(brokers.map((one) => one.close())));
 
@@ -61,6 +62,30 @@ void describe('the mode and group of kubelet.sock', { skip }, () => {
       assert.equal(set.status, 0, set.stderr.toString());
     });
     assert.equal(connecting(one.kubeletSocket), 'connected');
+  });
+
+  void it('is everybody in allocator.group for alloc.sock, by number or name, and the own group without one', async () => {
+    const allocSocket = ({ one }: { one: BrokerProcess }): string => path.join(one.root, 'alloc.sock');
+    const seen = (socket: string): unknown => {
+      const { mode, gid } = statSync(socket);
+      return [(mode & 0o777).toString(8), gid, connecting(socket)];
+    };
+    const [, name = '', gid = ''] = /^([^:\n]+):[^:]*:([1-9][0-9]*):/m.exec(readFileSync('/etc/group', 'utf8')) ?? [];
+    assert.deepEqual(seen(allocSocket(await started({ allocator: { group: String(OTHER_GID) } }))), [
+      '660',
+      OTHER_GID,
+      'connected',
+    ]);
+    assert.deepEqual(seen(allocSocket(await started({ allocator: { group: name } }))), ['660', Number(gid), 'EACCES']);
+    assert.deepEqual(seen(allocSocket(await started({}))), ['660', process.getgid?.(), 'EACCES']);
+  });
+
+  void it('of alloc.sock that does not exist is told, and the broker serves without it', async () => {
+    const { mode, one } = await started({ allocator: { group: 'no-such-group' } });
+    assert.equal(existsSync(path.join(one.root, 'alloc.sock')), false);
+    const { problems } = (await one.status()).broker;
+    assert.match(problems.join(), /devices cannot be asked for .* has no group no-such-group: .* allocator\.group/);
+    assert.equal(mode, '755', 'kubelet.sock is as it was');
   });
 
   void it('is nobody whom an ACL names where broker.sock is meant', { skip: !hasPython }, async () => {

@@ -34,12 +34,14 @@ describe('the consumer of a resource, when the configuration changes', { timeout
     await eventually('it is said why it stays', async () =>
       /stays with owners of leases/.test((await shown())?.front.reason ?? ''),
     );
-    assert.equal((await shown())?.consumer, 'local');
+    const { consumer, front: standing } = (await shown()) ?? {};
+    assert.deepEqual([consumer, standing?.stays], ['local', true]);
     assert.equal(world.kubelet.of('registered', RESOURCE).length, 0);
     assert.equal(await refusalOf(client.one(RESOURCE, { key: 'more' })), 'given', 'until then it is for leases');
     await client.release({ key: 'held' });
     await client.release({ key: 'more' });
     await world.listed(2);
+    assert.equal((await shown())?.front.stays, false);
     assert.equal(await refusalOf(client.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET');
     await world.pod('p');
     say('local'); // the kubelet has not said yet that the pod has it

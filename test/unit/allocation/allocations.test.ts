@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AllocationPorts } from '../../../src/allocation/ports.js';
+import { noCdi, type AllocationPorts } from '../../../src/allocation/ports.js';
 import { seededRandom } from '../../support/seeded-random.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
 import type { Lease, LedgerState } from '../../../src/model/lease.js';
@@ -473,5 +473,21 @@ describe('a key whose lease was confirmed after a reboot', () => {
       [...machine.disk.values()].map(({ bootId }) => bootId),
       ['boot-2'],
     );
+  });
+});
+
+describe('a lease that was given', () => {
+  it('is listed, and those that list leases know of it, before its owner is told', async () => {
+    let written = (): void => undefined;
+    const file = new Promise<undefined>((resolve) => (written = () => resolve(undefined)));
+    const { allocations } = await allocationWorld(plain(), { cdi: { ...noCdi, write: () => file } });
+    const states: (string | undefined)[] = [];
+    allocations.onChange(() => void states.push(allocations.leases()[0]?.state));
+    let isTold = false;
+    const given = allocations.allocate(request(GPU, { key: 'k' }), ROOT, forever()).then(() => (isTold = true));
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual([isTold, states.at(-1), allocations.leases().length], [false, 'active', 1]);
+    written();
+    await given;
   });
 });

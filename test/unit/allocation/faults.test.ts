@@ -241,6 +241,7 @@ describe('owners', () => {
       if (change === 'boot') machine.bootId = 'boot-2';
       const next = await allocationWorld(machine, { owners: owners(change === 'boot') });
       assert.deepEqual(next.allocations.leases(), [], change);
+      assert.equal(next.events.at(-1)?.reason, change === 'boot' ? 'boot-over' : 'owner-ended');
     }
   });
 });

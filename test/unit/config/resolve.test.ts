@@ -146,6 +146,28 @@ describe('checks of more than one key', () => {
     assert.deepEqual(problemsOf({ paths: { ...paths, root: 'relative' } }), ['paths.root']);
   });
 
+  it("a kubelet's directory that is the broker's, is in it or has it, is a problem where the broker stands before that kubelet", () => {
+    const { front } = formWith();
+    const problems = (kubeletDir: string, changed: object = {}, enabled = true) =>
+      resolveSettings(
+        formWith({ front: { ...front, enabled, kubeletDir }, paths: { ...paths, ...changed } }),
+        '/r',
+        somewhere,
+      ).problems.map(({ path, message }) => `${pathText(path)}: ${message}`);
+    const is = (theirs: string, key: string, ours: string): string =>
+      `front.kubeletDir: ${theirs} is the kubelet's, and paths.${key} is ${ours}`;
+    assert.deepEqual(problems('/k'), []);
+    assert.deepEqual(problems('/r'), [
+      is('/r/device-plugins', 'devicePlugins', '/r/device-plugins'),
+      is('/r/plugins_registry', 'pluginsRegistry', '/r/plugins_registry'),
+      is('/r/plugins', 'plugins', '/r/plugins'),
+      is('/r/pod-resources', 'podResources', '/r/pod-resources'),
+    ]);
+    assert.deepEqual(problems('/k', { plugins: '/k/plugins/ours' }), [is('/k/plugins', 'plugins', '/k/plugins/ours')]);
+    assert.deepEqual(problems('/k/in', { plugins: '/k' })[0], is('/k/in/device-plugins', 'plugins', '/k'));
+    assert.deepEqual(problems('/r', {}, false), []);
+  });
+
   it('an address is a host and a port, all addresses, or off', () => {
     const listen = (text: string) =>
       resolveSettings(formWith({ http: { listen: text, page: 'on', allowedHosts: [] } }), '/r', somewhere);
@@ -191,6 +213,14 @@ describe('checks of more than one key', () => {
     for (const mode of [755, 0o755, '0999', '755 ', '04755']) {
       assert.equal(completeForm({ socket: { mode } }), undefined, String(mode));
     }
+  });
+
+  it('the class of CDI names has no dot: files that have one are of a newer version of CDI than ours', () => {
+    const kinds = ['plugin-broker/lease', 'example.com/lease', 'example.com/le.ase', 'lease'];
+    assert.deepEqual(
+      kinds.filter((kind) => completeForm({ cdi: { kind } }) !== undefined),
+      ['plugin-broker/lease', 'example.com/lease'],
+    );
   });
 
   it('a list of uids is a problem where the kernel cannot identify callers, and any is none', () => {

@@ -131,21 +131,24 @@ describe('the summary', () => {
   });
 
   it('says how many leases there are, and what becomes of resources before a kubelet', () => {
-    const front = (state: string, reason = '', agoMs = 0): object => ({
-      front: { state, reason, since: new Date(now - agoMs).toISOString(), told: { healthy: 0, unhealthy: 0 } },
+    const front = (state: string, reason = '', agoMs = 0, stays = false): object => ({
+      front: { state, reason, since: new Date(now - agoMs).toISOString(), told: { healthy: 0, unhealthy: 0 }, stays },
     });
     const resources = [
       resourceView(front('fronted')),
       resourceView({ name: 'v/nic', ...front('refused', 'another plugin registers it, too') }),
       resourceView({ name: 'v/new', ...front('registering', 'the kubelet is being called', 9_000) }),
       resourceView({ name: 'v/old', ...front('registering', 'it could not be registered: no', 11_000) }),
+      resourceView({ name: 'v/tty', ...front('off', 'pods have it until they end', 0, true) }),
+      resourceView({ name: 'v/odd', ...front('off', 'it stays with words that decide nothing') }),
     ];
     const status = { ...port.picture(), resources, ledger: { state: 'stale' as const, leases: 3, waiting: 1 } };
     const shown = lines(statusSummary(status, now, plain));
     assert.match(shown[1] ?? '', /^! the ledger is stale: leases of the lost checkpoint are not known; /);
-    assert.deepEqual(shown.slice(2, 5), [
+    assert.deepEqual(shown.slice(2, 6), [
       '! v/nic is refused: another plugin registers it, too',
       '! v/old is registering: it could not be registered: no',
+      '! v/tty: pods have it until they end',
       'checkpoint  ok, generation 9, 2.0 kB, written 1m30s ago',
     ]);
     assert.ok(shown.includes('leases      3, and 1 request that wait for devices'));
