@@ -30,7 +30,7 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
   }
 
   /** An instance changed. Rejections are reported by the stage that refused. */
-  changed({ instance, before, reasonBefore, to }: Change): void {
+  changed({ instance, before, reasonBefore, to, isNoNews }: Change): void {
     const { state, reason } = to;
     const { events, log } = this.#ports;
     if (state === 'rejected' || (state === before && reason === reasonBefore)) return;
@@ -44,9 +44,9 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
       ...(instance.registeredAt === 0 ? { newcomer: 1 } : {}),
     };
     const known = Object.keys(facts).length === 0 ? {} : { facts };
-    events.record({ type, reason, plugin, socket, message, ...known });
+    if (!isNoNews) events.record({ type, reason, plugin, socket, message, ...known });
     // A hundred plugins pass through `restored` and `connecting` in the first milliseconds of a start: that is no news.
-    const isPassing = state === 'restored' || state === 'connecting';
+    const isPassing = isNoNews || state === 'restored' || state === 'connecting';
     const level = isPassing ? 'debug' : state === 'held' || state === 'quarantined' ? 'warn' : 'info';
     log[level]('plugin.state-changed', message, { plugin, socket, state, reason, pid: instance.caller?.pid });
   }

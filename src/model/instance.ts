@@ -120,6 +120,8 @@ export interface Change {
   readonly reasonBefore: Reason | undefined;
   /** The state made by this change; `instance` itself has the present one. */
   readonly to: InstanceReport;
+  /** A plugin that was given up is being asked whether it is there again, or is not and has gone back. */
+  readonly isNoNews: boolean;
 }
 
 /**

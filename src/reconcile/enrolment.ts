@@ -19,7 +19,8 @@ import { Refused, type Refusal } from '../model/reasons.js';
 import { type Instance, instanceId, isConnected } from '../model/instance.js';
 import { refusedUser, takesNameOfNewer } from './claims.js';
 import { isWatched } from './consequences.js';
-import { hasVanished, lostReport, wayBackAfter, wayBackOf } from './pull.js';
+import { overRefusal, refusalFrom } from './failed-enrolment.js';
+import { hasVanished, isNoNews, lostReport, wayBackAfter, wayBackOf } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
 import type { RegistrationLane } from './registration-lane.js';
 import type { Roster } from './roster.js';
@@ -66,6 +67,7 @@ export class Enrolments implements Enroller {
     const { clock, metrics } = this.#ports;
     const startedAt = clock.mono();
     const type = this.#typeOf(request);
+    const wayBack = wayBackOf(this.#meant(request), request);
     let outcome: Outcome;
     try {
       outcome = await this.#enrol(request, this.#ports.roster.nextSeq(), signal);
@@ -75,7 +77,7 @@ export class Enrolments implements Enroller {
     metrics.registrationSeconds(type, (clock.mono() - startedAt) / 1000);
     if (outcome.ok) metrics.registration(type, 'accepted', '');
     else if (signal.reason instanceof PendingDropped) this.#givenUp(request, signal.reason);
-    else if (hasVanished(request, outcome.refusal)) this.#vanished(request, outcome.refusal);
+    else if (isNoNews(request, outcome.refusal, wayBack)) this.#notThere(request, outcome.refusal);
     else this.#refused(request, outcome);
     return outcome;
   }
@@ -112,7 +114,11 @@ export class Enrolments implements Enroller {
     const refusedNow = verdict.recheck();
     if (refusedNow !== undefined) return { ok: false, refusal: refusedNow };
     // A pull is no new registration: it does not overtake plugins that registered meanwhile.
-    const instance = roster.begin(this.#enrolment(request, verdict, known), request.pulled ? (known?.seq ?? seq) : seq);
+    const instance = roster.begin(
+      this.#enrolment(request, verdict, known),
+      request.pulled ? (known?.seq ?? seq) : seq,
+      wayBack,
+    );
     const { state } = instance;
     try {
       await this.#handOver(instance, entering, wayBack, signal);
@@ -257,9 +263,14 @@ export class Enrolments implements Enroller {
     return { plugin, socket: cut(request.socket?.path ?? this.#ports.admission.whereIs(request), 160) };
   }
 
-  /** We came back to an incarnation that is there no more, as after a healthy restart: nobody was refused. */
-  #vanished(request: RegistrationRequest, { code, message }: Refusal): void {
-    this.#ports.log.debug('registration.vanished', message, { code, ...this.#about(request) });
+  /** The instance that a pull means. */
+  #meant({ type, name, expected = '' }: RegistrationRequest): Instance | undefined {
+    return this.#ports.roster.get(instanceId(type, name, expected));
+  }
+
+  /** We came back to an incarnation that is there no more, as after a healthy restart, or hangs still: nobody was refused. */
+  #notThere(request: RegistrationRequest, { code, message }: Refusal): void {
+    this.#ports.log.debug('registration.not-there', message, { code, ...this.#about(request) });
   }
 
   #typeOf({ type }: RegistrationRequest): string {
@@ -278,18 +289,4 @@ export class Enrolments implements Enroller {
     const fields = { code: refusal.code, ...about, uid: request.caller?.uid, pid: request.caller?.pid };
     log.warn('registration.refused', refusal.message, fields);
   }
-}
-
-/** Why a registration came to nothing although its plugin answered. */
-function overRefusal({ name }: Instance, { state, reason, message }: InstanceReport): Refusal {
-  const sentence = `${name}: it was registering, but ${message}`;
-  if (state === 'quarantined') return { code: 'QUARANTINED', message: sentence };
-  return { code: reason === 'deregistered' ? 'DEREGISTERED' : 'HANDLER_FAILED', message: sentence };
-}
-
-/** An exception, as a refusal. */
-function refusalFrom(failure: unknown, request: { readonly name: string }): Refusal {
-  if (failure instanceof Refused) return failure.refusal;
-  const why = failure instanceof Error ? failure.message : String(failure);
-  return { code: 'HANDLER_FAILED', message: `${cut(request.name, 128)}: ${why}` };
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { UserFacts } from '../model/ids.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { PluginPolicy } from '../model/settings.js';
-import type { Change, Instance, RosterListener } from '../model/instance.js';
+import { strangerUserOf, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import type { Attempt, Enroller } from '../model/registration.js';
 import type { Action } from './actions.js';
 import { afterListenerLook, lookFor } from './after-look.js';
@@ -13,7 +13,7 @@ import type { Endings } from './endings.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
 import { PathLooks } from './path-looks.js';
-import { afterPull, isAsked, pullRequest, withoutAsking, type Pulled } from './pull.js';
+import { afterPull, isAsked, mayReturn, pullRequest, withoutAsking, type Pulled } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
@@ -130,7 +130,10 @@ export class Lifecycle implements RosterListener {
     const outcome = await enrolments.enrol(pullRequest(instance), signal);
     // Decided and done in one turn: nothing that happens in between may be overwritten.
     const isKnown = roster.get(id) === instance;
-    return this.#conclude(instance, afterPull(instance, outcome, { isKnown, ...this.#pace(instance) }));
+    return this.#conclude(
+      instance,
+      afterPull(instance, outcome, { isKnown, givenUp: this.#givenUp(instance), ...this.#pace(instance) }),
+    );
   }
 
   #conclude(instance: Instance | undefined, { attempt, actions }: Pulled): Attempt {
@@ -154,6 +157,15 @@ export class Lifecycle implements RosterListener {
   #pace(instance: Instance): Pick<Facts, 'failures' | 'updateIntervalMs'> {
     const failures = this.#failures.get(instance.id) ?? 0;
     return { failures, updateIntervalMs: this.#policyOf(instance).flood.updates.intervalMs };
+  }
+
+  #givenUp(instance: Instance): number {
+    const user = strangerUserOf(instance, this.#ports);
+    if (user === undefined || !mayReturn(instance)) return 0;
+    let count = 0;
+    for (const one of this.#ports.roster.all())
+      if (mayReturn(one) && strangerUserOf(one, this.#ports) === user) count += 1;
+    return count;
   }
 
   #siblings({ type, name }: Instance): readonly Instance[] {

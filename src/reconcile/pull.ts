@@ -10,6 +10,8 @@ import type { Action } from './actions.js';
 const FLOOD_PAUSE_INTERVALS = 10;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
+/** Of one ordinary user an instance that was given up is asked so often. */
+const GIVEN_UP_EVERY_MS = 2000;
 
 /** Reasons of `held` after which the incarnation may still live, so that its stream is opened again. */
 const REOPENED = new Set(['connection-lost', 'reopening', 'stream-failed', 'update-flood']);
@@ -96,6 +98,8 @@ export interface PullFacts {
   readonly failures: number;
   /** `flood.updates.interval` of its policy. */
   readonly updateIntervalMs: number;
+  /** Instances of the ordinary user behind it that were given up and may return; 0 where nobody else's time is to be spared. */
+  readonly givenUp: number;
 }
 
 /** Whether a pull asks the plugin: the instance was lost and may come back, or is a fallback. */
@@ -120,13 +124,19 @@ export function afterPull(instance: Instance, outcome: Outcome, facts: PullFacts
     return { attempt: isLost ? { done: false, atLeastMs } : { done: true }, actions: [] };
   }
   const { refusal } = outcome;
-  const attempt = afterRefusal(instance, refusal);
+  const attempt = paced(instance, afterRefusal(instance, refusal), facts.givenUp);
   if (isFinal(refusal)) return { attempt, actions: [afterFinal(instance, refusal)] };
   // Nothing is noted of a record that was dropped while its plugin was being asked: nobody would forget it again.
   const failed: Action[] = facts.isKnown ? [{ do: 'note-failed', failures: facts.failures + 1 }] : [];
   // Its quarantine is over and it does not come in: from now on its grace runs, as of any other that is lost.
   const isHeld = instance.state === 'quarantined' && !isTransient(refusal);
   return { attempt, actions: isHeld ? [...failed, { do: 'report', report: lostReport(refusal.message) }] : failed };
+}
+
+/** A user can have as many frozen plugins as it likes, for as long as it likes: all of them together are asked at one pace. */
+function paced(instance: Instance, attempt: Attempt, givenUp: number): Attempt {
+  if (attempt.done || !mayReturn(instance)) return attempt;
+  return { ...attempt, atLeastMs: Math.max(attempt.atLeastMs ?? 0, givenUp * GIVEN_UP_EVERY_MS) };
 }
 
 /** A plugin that may not register again cannot be restarting itself, so it is not settling; one that has gone may be. */
@@ -154,6 +164,11 @@ export function afterRefusal(plugin: PluginId, refusal: Refusal): Attempt {
  */
 export function hasVanished(request: RegistrationRequest, refusal: Refusal): boolean {
   return request.pulled && isVanished(refusal);
+}
+
+/** Whether nobody is told of a refusal: the plugin has gone, or hangs as it did when it was given up. */
+export function isNoNews(request: RegistrationRequest, refusal: Refusal, wayBack: WayBack | undefined): boolean {
+  return hasVanished(request, refusal) || (wayBack?.state === 'gone' && refusal.code === 'NO_ANSWER');
 }
 
 /**

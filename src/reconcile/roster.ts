@@ -94,8 +94,9 @@ export class Roster {
    * Enters a registration that admission let in. A known incarnation keeps its record and, while it counts, its state.
    *
    * @param seq the place of the registration in time
+   * @param wayBack where a known one goes back to when it is refused
    */
-  begin(enrolment: Enrolment, seq: number): Instance {
+  begin(enrolment: Enrolment, seq: number, wayBack?: WayBack): Instance {
     const id = instanceId(enrolment.type, enrolment.name, incarnationKey(enrolment.socket.incarnation));
     const known = this.#byId.get(id);
     if (known !== undefined) {
@@ -107,8 +108,8 @@ export class Roster {
       known.caller = enrolment.caller ?? known.caller;
       known.listener = enrolment.listener ?? known.listener;
       if (!enrolment.pulled) known.isPresumed = false;
-      if (!isLive(known))
-        this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
+      const asked = { state: 'connecting', reason: 'registering', message: 'is being dialled' } as const;
+      if (!isLive(known)) this.#move(known, asked, wayBack?.state === 'gone');
       return known;
     }
     const instance = newcomer(enrolment, seq, this.#clock.wall());
@@ -153,7 +154,7 @@ export class Roster {
   reject(instance: Instance, { code, message }: Refusal, counts = true, wayBack?: WayBack): void {
     if (counts) instance.counters.rejected += 1;
     if (instance.state !== 'connecting') return;
-    this.#move(instance, { ...(wayBack ?? { state: 'rejected', reason: code }), message });
+    this.#move(instance, { ...(wayBack ?? { state: 'rejected', reason: code }), message }, wayBack?.state === 'gone');
   }
 
   /** A fact about an instance. Reports for unknown ids and repeats change nothing; of a dead one only an operator says more. */
@@ -190,7 +191,7 @@ export class Roster {
     this.#changed(instance, undefined, undefined);
   }
 
-  #move(instance: Instance, to: InstanceReport): void {
+  #move(instance: Instance, to: InstanceReport, isNoNews = false): void {
     const { state: before, reason: reasonBefore } = instance;
     const illegal = illegalChange(instance, to);
     if (illegal !== undefined) {
@@ -213,13 +214,18 @@ export class Roster {
     } else {
       this.#dead.delete(instance);
     }
-    this.#changed(instance, before, reasonBefore);
+    this.#changed(instance, before, reasonBefore, isNoNews);
     if (isDead) this.#boundDead(instance);
   }
 
-  #changed(instance: Instance, before: PluginState | undefined, reasonBefore: Reason | undefined): void {
+  #changed(
+    instance: Instance,
+    before: PluginState | undefined,
+    reasonBefore: Reason | undefined,
+    isNoNews = false,
+  ): void {
     const { state, reason, message } = instance;
-    const change: Change = { instance, before, reasonBefore, to: { state, reason, message } };
+    const change: Change = { instance, before, reasonBefore, to: { state, reason, message }, isNoNews };
     this.#tell((listener) => listener.changed?.(change));
   }
 

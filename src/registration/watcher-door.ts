@@ -53,7 +53,7 @@ export class WatcherDoor {
    */
   async attempt(found: FoundSocket, signal: AbortSignal, failures = 0): Promise<Attempt> {
     const leave = await this.#ports.turns.take(found.owner, signal);
-    const talk = this.#ports.client.open(found.socket, signal);
+    const talk = this.#open(found, signal, leave);
     try {
       let asked;
       try {
@@ -65,6 +65,17 @@ export class WatcherDoor {
       return asked === undefined ? { done: false } : await this.#tell(talk, asked, signal);
     } finally {
       talk.close();
+    }
+  }
+
+  /** The socket may have gone, and have been let go, since the turn began: then the turn is over. */
+  #open({ socket }: FoundSocket, signal: AbortSignal, leave: (inVain: boolean) => void): RegistrationTalk {
+    try {
+      signal.throwIfAborted();
+      return this.#ports.client.open(socket, signal);
+    } catch (failure) {
+      leave(true);
+      throw failure;
     }
   }
 

@@ -79,7 +79,7 @@ describe('the records of the checkpoint', () => {
     await first.persistence.persist(old);
     const to = { state: 'held', reason: 'replaced', message: '' } as const;
     Object.assign(old, to);
-    first.persistence.changed({ instance: old, before: 'ready', reasonBefore: 'registered', to });
+    first.persistence.changed({ instance: old, before: 'ready', reasonBefore: 'registered', to, isNoNews: false });
     await first.stop();
     const second = await start(disk);
     assert.deepEqual(
@@ -99,7 +99,13 @@ describe('the records of the checkpoint', () => {
     const to = { state: 'ready', reason: 'registered', message: '' } as const;
     for (const nodeId of ['second', 'third']) {
       Object.assign(driver, to, { facts: { nodeId } });
-      first.persistence.changed({ instance: driver, before: 'held', reasonBefore: 'service-lost', to });
+      first.persistence.changed({
+        instance: driver,
+        before: 'held',
+        reasonBefore: 'service-lost',
+        to,
+        isNoNews: false,
+      });
     }
     await first.stop();
     const second = await start(disk);

@@ -51,7 +51,7 @@ describe('refusals at sockets whose plugin is unknown', () => {
 describe('a change of state', () => {
   it('says of an instance that was never let in that it is a newcomer', () => {
     const { recorder, events, instance } = new World();
-    const asked = { instance, before: undefined, reasonBefore: undefined };
+    const asked = { instance, before: undefined, reasonBefore: undefined, isNoNews: false };
     instance.registeredAt = 0;
     recorder.changed({ ...asked, to: { state: 'connecting', reason: 'registering', message: 'is being dialled' } });
     instance.registeredAt = 1;

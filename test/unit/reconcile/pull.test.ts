@@ -28,7 +28,7 @@ describe('a plugin that was refused when the broker came back to it', () => {
 });
 
 describe('the outcome of a pull', () => {
-  const facts: PullFacts = { isKnown: true, failures: 2, updateIntervalMs: 250 };
+  const facts: PullFacts = { isKnown: true, failures: 2, updateIntervalMs: 250, givenUp: 0 };
   const lost = knownInstance({ state: 'held', reason: 'stream-failed' });
   const refused = (instance: Instance, code: RefusalCode): Pulled =>
     afterPull(instance, { ok: false, refusal: { code, message: 'no' } }, facts);

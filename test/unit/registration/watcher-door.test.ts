@@ -99,6 +99,15 @@ const refusedWith = (code: RefusalCode, retryAfterMs?: number): (() => Outcome) 
 };
 
 describe('an attempt at the watcher door', () => {
+  it('gives its turn back where the socket has gone in the moment in which the turn began', async () => {
+    const bed = new Bed();
+    const attempt = bed.attempt();
+    bed.halt.abort(new Error('not wanted any more'));
+    bed.socket.release();
+    await assert.rejects(attempt, /not wanted any more/);
+    assert.deepEqual([bed.inVain, bed.open, bed.asked], [[true], 0, 0]);
+  });
+
   it('asks a socket for its name, takes the plugin in, and tells it', async () => {
     const bed = new Bed();
     assert.deepEqual(await bed.attempt(), { done: true });
