@@ -256,10 +256,11 @@ export class Allocations implements LeaseSource {
     const entry = marked.value;
     metrics.allocateSeconds('wait', (clock.mono() - startedAt) / 1000);
     const askedAt = clock.mono();
+    const until = askedAt + this.#ports.timeouts.preferredMs;
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
-      const better = await this.#asking.preferred(want, before, caller.uid, both);
+      const better = await this.#asking.preferred(want, before, caller.uid, until, both);
       if (better !== before && this.#ledger.exchange(entry, better)) this.#serve(new Set([want.resource]));
     }
     const answer = await this.#asking.ask(entry.lease, both);

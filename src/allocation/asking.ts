@@ -65,18 +65,20 @@ export class Asking {
    * marked ones are given. Others may have taken them when the caller hears of it (Ledger.exchange).
    *
    * @param uid in whose share this is; one that has none left is given the marked devices
+   * @param until monotonic milliseconds, for all plugins of a request together: its devices are nobody's until they are given
    */
-  async preferred(want: Want, marked: Granted, uid: number, signal: AbortSignal): Promise<Granted> {
+  async preferred(want: Want, marked: Granted, uid: number, until: number, signal: AbortSignal): Promise<Granted> {
     const { resource, count, ids } = want;
     const offer = this.#ports.offers.of(resource);
     if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
-    if (this.#time.waitMs(uid) > 0) return marked;
+    const limitMs = until - this.#ports.clock.mono();
+    if (this.#time.waitMs(uid) > 0 || limitMs <= 0) return marked;
     const { plugin } = offer;
     const counted: Counted = (work) => this.#time.spend(uid, work);
     try {
       const answer = await counted(() => {
         const question = { available: this.#choice(offer, marked), mustInclude: ids, size: count };
-        return plugin.preferred(question, this.#ports.timeouts.preferredMs, signal, counted);
+        return plugin.preferred(question, limitMs, signal, counted);
       });
       return counted(() => this.#fitting(answer, want, marked));
     } catch {

@@ -43,6 +43,26 @@ describe('answers of GetPreferredAllocation that come together', () => {
   });
 });
 
+describe('GetPreferredAllocation for a request of several resources', () => {
+  it('has the time of one: until they are given, nobody else has its devices', async () => {
+    const { machine, gpu, opened } = world(2, []);
+    const asked: string[] = [];
+    gpu.preferred = (available) => {
+      asked.push(GPU);
+      machine.clock.pass(60_000);
+      return Promise.resolve(available.slice(-1));
+    };
+    const other = machine.offer('v/other', 'o0', 'o1');
+    other.preferred = () => (asked.push('v/other'), Promise.resolve(['o1']));
+    const { allocations } = await opened;
+    const wants = [GPU, 'v/other'].flatMap((name) => request(name, {}).wants);
+    const caller = { uid: 0, process: undefined };
+    const raw = { ...request(GPU, { key: 'k' }), wants };
+    assert.ok((await allocations.allocate(raw, caller, new AbortController().signal)).ok);
+    assert.deepEqual(asked, [GPU]);
+  });
+});
+
 describe('GetPreferredAllocation of a plugin with a long list', () => {
   it('is asked of all that is free where the plugin is of root, and of 4,096 devices where it is of an ordinary user', async () => {
     for (const [stranger, asked] of [
