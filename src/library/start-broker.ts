@@ -65,8 +65,7 @@ class StartedBroker implements Broker {
 
   constructor(options: BrokerOptions) {
     const brokerRoot = makeRoot(options.root);
-    this.root = brokerRoot.root;
-    this.#options = options;
+    [this.root, this.#options] = [brokerRoot.root, options];
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#questions = new BrokerQuestions(() => this.paths.adminSocket);
     this.#lives = new Lives(brokerRoot, options, {

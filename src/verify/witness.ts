@@ -81,6 +81,9 @@ export class Witness {
         this.#phase = news.phase;
         this.#recorder?.take(news);
         this.#moment({ at: news.at, who: 'broker', what: `is ${news.phase}` });
+        return;
+      case 'http':
+        return; // verify asks no page
     }
   }
 
