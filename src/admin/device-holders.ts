@@ -6,7 +6,7 @@ import type { ResourceUse } from './plugin-views.js';
 
 /** The sources of the answer. */
 export interface DeviceHolders {
-  readonly leases: { allocatedOf(resource: string): ReadonlyMap<string, Pick<Lease, 'id' | 'owner'>> };
+  readonly leases: { allocatedOf(resource: string): ReadonlyMap<string, Pick<Lease, 'id' | 'owner' | 'uid'>> };
   readonly consumers: { of(resource: string): string; why(resource: string): string };
   /** Towards a kubelet; undefined where the broker stands before none. */
   readonly kubelet:
@@ -30,9 +30,14 @@ export function resourceUse({ leases, consumers, kubelet }: DeviceHolders): Reso
     takenOf: (name) => {
       const taken = new Map<string, HolderView>();
       for (const [device, { namespace, pod, container }] of kubelet?.owners.of(name) ?? [])
-        taken.set(device, { lease: '', owner: ownerText({ namespace, name: pod, part: container }), kind: 'pod' });
-      for (const [device, { id, owner }] of leases.allocatedOf(name))
-        taken.set(device, { lease: id, owner: ownerText(owner), kind: owner.bind });
+        taken.set(device, {
+          lease: '',
+          owner: ownerText({ namespace, name: pod, part: container }),
+          kind: 'pod',
+          uid: undefined,
+        });
+      for (const [device, { id, owner, uid }] of leases.allocatedOf(name))
+        taken.set(device, { lease: id, owner: ownerText(owner), kind: owner.bind, uid });
       return taken;
     },
     consumerOf: (name) => consumers.of(name),

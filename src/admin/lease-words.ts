@@ -12,6 +12,6 @@ export interface LeaseWords {
 
 /** Everything, for operators. */
 export const WITH_NAMES: LeaseWords = {
-  holder: ({ lease, owner }) => (lease === '' ? owner : `${owner} (lease ${lease})`),
+  holder: ({ lease, owner, uid }) => (uid === undefined ? owner : `${owner} (uid ${String(uid)}, lease ${lease})`),
   event: (event) => event,
 };

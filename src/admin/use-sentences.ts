@@ -1,4 +1,5 @@
 // The holders of a resource's devices and its state before a kubelet, in sentences. Pure.
+import { nameInText } from '../kernel/visible.js';
 import type { LeaseWords } from './lease-words.js';
 import type { ResourceUse } from './plugin-views.js';
 
@@ -33,5 +34,5 @@ export function useSentences(resource: string, use: ResourceUse, nameOf: LeaseWo
 
 function some(devices: readonly string[]): string {
   const rest = devices.length - NAMED;
-  return `${devices.slice(0, NAMED).join(' ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`;
+  return `${devices.slice(0, NAMED).map(nameInText).join(' ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`;
 }

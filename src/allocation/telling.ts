@@ -14,6 +14,7 @@ const EVENTS: ReadonlyMap<LeaseNews['type'], EventType> = new Map([
   ['released', 'released'],
   ['expired', 'expired'],
 ]);
+import { nameInText } from '../kernel/visible.js';
 
 /** Tells. */
 export class Telling {
@@ -40,7 +41,7 @@ export class Telling {
   tell({ lease }: Entry, news: Omit<LeaseNews, 'lease'>, as?: 'allocated'): void {
     const type = as ?? EVENTS.get(news.type);
     for (const { resource, devices } of type === undefined ? [] : lease.granted) {
-      const ids = devices.slice(0, NAMED).map(({ id }) => id);
+      const ids = devices.slice(0, NAMED).map(({ id }) => nameInText(id));
       const more = devices.length > ids.length ? ` and ${String(devices.length - ids.length)} more` : '';
       this.#events.record({
         type: type ?? 'allocated',

@@ -1,6 +1,7 @@
 // Leases as commands print them.
-import { visible } from '../kernel/visible.js';
+import { nameInText, visible } from '../kernel/visible.js';
 import type { Lease } from '../generated/proto/pluginbroker/v1/allocator.js';
+import { ownerText } from '../model/lease.js';
 import { CliError, EXIT } from './exit.js';
 import { visibleJson } from './output/text.js';
 
@@ -41,14 +42,13 @@ export function leaseText(lease: Lease, format: LeaseFormat): string {
 
 /** Devices by resource: `vendor.example/gpu: g0 g1, vendor.example/tty: t3`. */
 export function grantedText({ granted }: Pick<Lease, 'granted'>): string {
-  return granted.map(({ resource, ids }) => visible(`${resource}: ${ids.join(' ')}`)).join(', ');
+  return granted.map(({ resource, ids }) => `${visible(resource)}: ${ids.map(nameInText).join(' ')}`).join(', ');
 }
 
-/** The owner: `namespace/name`, and `/part` where it has one. */
+/** The owner as messages name it. */
 export function ownerOf({ owner }: Pick<Lease, 'owner'>): string {
   if (owner === undefined) return '';
-  const { namespace, name, part } = owner;
-  return visible([namespace, name, ...(part === '' ? [] : [part])].join('/'));
+  return ownerText(owner);
 }
 
 function cdiNames({ id, cdiDevices, warnings }: Lease): readonly string[] {

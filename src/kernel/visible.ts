@@ -15,3 +15,14 @@ export function visible(text: string): string {
     character === '\n' ? '\\n' : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
   );
 }
+
+/** Characters of names as pods, units, containers, tasks and devices have them. */
+const ORDINARY = /^[\w.:@+=/-]*$/;
+
+/**
+ * A name that others chose, for the middle of a sentence: in quotes, with runs of blanks as one, unless all its characters are
+ * ordinary. Words and commas in a name could pass for what we say ourselves.
+ */
+export function nameInText(name: string): string {
+  return ORDINARY.test(name) ? name : visible(JSON.stringify(name.replaceAll(/\s+/g, ' ')));
+}

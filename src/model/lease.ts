@@ -1,5 +1,6 @@
 // Leases: devices given to one owner, with their plugins' instructions for using them.
 import type { LeaseReason } from './allocation-reasons.js';
+import { nameInText } from '../kernel/visible.js';
 
 /**
  * asking: chosen and marked, in memory only, its plugin is being asked · active · unconfirmed: after a restart, its owner
@@ -207,9 +208,9 @@ export function isLast(type: string): boolean {
   return type === 'released' || type === 'expired';
 }
 
-/** How an owner is called in messages: `namespace/name`, and `/part` where it has one. */
+/** How an owner is called in messages: `namespace/name`, and `/part` where it has one; in quotes where it is no ordinary name. */
 export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace' | 'name' | 'part'>): string {
-  return part === '' ? `${namespace}/${name}` : `${namespace}/${name}/${part}`;
+  return nameInText(part === '' ? `${namespace}/${name}` : `${namespace}/${name}/${part}`);
 }
 
 /** Hears of a change of a lease; without one, of many at once. */

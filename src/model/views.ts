@@ -78,8 +78,10 @@ export interface DeviceView {
 export interface HolderView {
   /** Its lease; empty where a pod of the kubelet has it. */
   readonly lease: string;
-  /** Its name. */
+  /** Its name, which it chose itself (ownerText). */
   readonly owner: string;
+  /** The user of its lease; undefined where a pod of the kubelet has it. */
+  readonly uid: number | undefined;
   /** The binding of the lease, or `pod`. */
   readonly kind: LeaseBinding | 'pod';
 }

@@ -40,11 +40,13 @@ export function checkMounts({ proc, settings }: Scope): readonly Finding[] {
   return mounted.map((point) => finding('mounts', 'fail', `${point} is mounted by itself; ${remedy}`));
 }
 
-/** The pid of a kubelet, by its command name. */
+/** The pid of a kubelet, by its command name, which any user can give a process: only those of root and of our own user count. */
 function kubeletProcess(proc: string): number | undefined {
   const pid = readdirSync(proc).find((name) => {
     if (!/^[0-9]+$/.test(name)) return false;
-    return ifPossible(() => readFileSync(path.join(proc, name, 'comm'), 'utf8'))?.trim() === 'kubelet';
+    if (ifPossible(() => readFileSync(path.join(proc, name, 'comm'), 'utf8'))?.trim() !== 'kubelet') return false;
+    const uid = ifPossible(() => statSync(path.join(proc, name)).uid);
+    return uid === 0 || uid === process.getuid?.();
   });
   return pid === undefined ? undefined : Number(pid);
 }

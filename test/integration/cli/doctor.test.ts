@@ -351,6 +351,9 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
     );
     const apart = { ...scope, kubeletDevicePlugins: path.join(root, 'plugins') };
     assert.match((await found(apart, 'how plugins reach us')).join(), /^ok: a kubelet runs here \(pid 99\); .* mount /);
+    if (process.getuid?.() !== 0) return; // only root can make a process of another user
+    chownSync(path.join(root, 'proc/99'), 4001, 4001);
+    assert.doesNotMatch((await found(scope, 'how plugins reach us')).join(), /a kubelet runs here/);
   });
 
   it('says how plugins reach a root of its own, and sees through links', async () => {

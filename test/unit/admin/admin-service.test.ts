@@ -127,13 +127,13 @@ describe('AdminService', () => {
   it('names the owners of devices in explain', async () => {
     const { port, service } = broker();
     port.pluginList = [pluginView()];
-    port.taken.set('g0', { lease: '01k', owner: 'systemd/train.service', kind: 'process' });
-    const pod = { lease: '', owner: 'default/p/c', kind: 'pod' } as const;
-    port.taken.set('g1', pod).set('g2', pod);
+    port.taken.set('g0', { lease: '01k', owner: 'systemd/train.service', kind: 'process', uid: 4001 });
+    const pod = { lease: '', owner: 'default/p/c', kind: 'pod', uid: undefined } as const;
+    port.taken.set('g1', pod).set('g2 is root', pod);
     const given = await service.explain('example.com/gpu', '');
     assert.match(
       given.ok ? given.value.why : '',
-      /systemd\/train\.service \(lease 01k\) has g0, default\/p\/c has g1 g2\./,
+      /systemd\/train\.service \(uid 4001, lease 01k\) has g0, default\/p\/c has g1 "g2 is root"\./,
     );
   });
 
@@ -142,8 +142,8 @@ describe('AdminService', () => {
       const { port, service } = broker();
       port.pluginList = [pluginView({ state: 'held' })];
       port.resourceList = [];
-      port.taken.set('g0', { lease: 'l', owner: 'key/a', kind: 'key' });
-      port.taken.set('g1', { lease: '', owner: 'default/p/c', kind: 'pod' });
+      port.taken.set('g0', { lease: 'l', owner: 'key/a', kind: 'key', uid: 4001 });
+      port.taken.set('g1', { lease: '', owner: 'default/p/c', kind: 'pod', uid: undefined });
       const given = await service[verb]('example.com/gpu', '');
       assert.match(
         given.ok ? 'ok' : given.problem.message,

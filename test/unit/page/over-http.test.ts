@@ -30,10 +30,10 @@ describe('an explanation over HTTP', () => {
     port.pluginList = [pluginView()];
     port.eventList = [brokerEvent(LEASE)];
     port.taken
-      .set('g0', { lease: '01k', owner: 'secret/name', kind: 'key' })
-      .set('g1', { lease: '', owner: 'secret/pod/c', kind: 'pod' })
-      .set('g2', { lease: '', owner: 'secret/pod/c', kind: 'pod' })
-      .set('g3', { lease: '', owner: 'secret/other/c', kind: 'pod' });
+      .set('g0', { lease: '01k', owner: 'secret/name', kind: 'key', uid: 4001 })
+      .set('g1', { lease: '', owner: 'secret/pod/c', kind: 'pod', uid: undefined })
+      .set('g2', { lease: '', owner: 'secret/pod/c', kind: 'pod', uid: undefined })
+      .set('g3', { lease: '', owner: 'secret/other/c', kind: 'pod', uid: undefined });
     const { why, all } = await explained(port);
     assert.match(why, /lease 01k bound to a key has g0, a pod has g1 g2, a pod has g3\./);
     assert.doesNotMatch(all, /secret/);
