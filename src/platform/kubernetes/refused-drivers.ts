@@ -30,10 +30,14 @@ interface Part {
 const REFUSED_MS = 60_000;
 /** Rounds of one search. The API server has other clients: what is left then waits for the next attempt. */
 const MAX_ROUNDS = 64;
+/** Drivers that are remembered as refused beyond that time, those refused last. */
+const MAX_REMEMBERED = 1024;
 
 /** The drivers that were refused lately. */
 export class RefusedDrivers {
   readonly #known = new Map<string, { readonly message: string; readonly untilMs: number }>();
+  /** Drivers that were refused and not taken since, whether they are there or not. They are searched through last. */
+  readonly #suspects = new Set<string>();
 
   /**
    * The drivers that are to be tried: those that were not refused lately. All of them where all were, because that is due to none of
@@ -50,7 +54,10 @@ export class RefusedDrivers {
 
   /** These were taken. */
   taken(drivers: Drivers): void {
-    for (const driver of drivers.keys()) this.#known.delete(driver);
+    for (const driver of drivers.keys()) {
+      this.#known.delete(driver);
+      this.#suspects.delete(driver);
+    }
   }
 
   /** A sentence for each driver that is left out. */
@@ -72,7 +79,7 @@ export class RefusedDrivers {
   ): Promise<ReadonlyMap<string, string>> {
     if (this.#known.size === wanted.size) throw refusal;
     const conflicts = new Map<string, string>();
-    const parts = partsOf(tried, refusal);
+    const parts = this.#partsOf(tried, refusal);
     let rounds = 0;
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
       const { drivers } = part;
@@ -93,10 +100,22 @@ export class RefusedDrivers {
     return conflicts;
   }
 
+  /** Many that are refused again and again would take all rounds, and a driver behind them would never have its turn. */
+  #partsOf(tried: Drivers, refusal: RefusedWrite): Part[] {
+    const others = new Map([...tried].filter(([driver]) => !this.#suspects.has(driver)));
+    if (others.size === 0 || others.size === tried.size) return partsOf(tried, refusal);
+    const suspects = new Map([...tried].filter(([driver]) => this.#suspects.has(driver)));
+    return [{ drivers: suspects }, { drivers: others }];
+  }
+
   #refuse(drivers: Drivers, { message: why }: RefusedWrite, nowMs: number): void {
     for (const driver of drivers.keys()) {
       const message = `CSI driver ${driver} is not published: ${why}`;
       this.#known.set(driver, { message, untilMs: nowMs + REFUSED_MS });
+      this.#suspects.delete(driver);
+      this.#suspects.add(driver);
+      const [oldest] = this.#suspects;
+      if (this.#suspects.size > MAX_REMEMBERED && oldest !== undefined) this.#suspects.delete(oldest);
     }
   }
 }
