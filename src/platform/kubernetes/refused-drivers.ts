@@ -1,6 +1,7 @@
 // Drivers that the API server does not take, and the search for them among those that were refused together. The kubelet writes for
 // each driver alone; here one driver that is refused must not keep the others from being published.
 import type { NodeInfo } from '../../csi/node-info.js';
+import { enterLast } from '../../kernel/enter-last.js';
 import { ApiFailure } from './api-failure.js';
 
 /** A write that was refused, which may be due to one driver: a label is protected, or the annotations would become too large. */
@@ -39,17 +40,14 @@ const MAX_ROUNDS = 64;
 /** A search that found some refused drivers and is not at its end: the next attempt goes on. */
 export class UnfinishedSearch extends ApiFailure {}
 
-interface Refused {
-  readonly message: string;
-  readonly untilMs: number;
-  /** How often it was refused. */
-  readonly times: number;
-}
+/** Drivers of which it is remembered how often they were refused: those refused last. */
+const MAX_REMEMBERED = 1024;
 
 /** The drivers that were refused. */
 export class RefusedDrivers {
-  /** The one that was refused last at the end. */
-  readonly #known = new Map<string, Refused>();
+  readonly #known = new Map<string, { readonly message: string; readonly untilMs: number }>();
+  /** How often each was refused since it was taken, also while it is away; the one that was refused last at the end. */
+  readonly #times = new Map<string, number>();
 
   /**
    * The drivers that are to be tried: those that were never refused, and behind them a few of those that were, but not lately. So a
@@ -60,15 +58,19 @@ export class RefusedDrivers {
    */
   toTry(wanted: Drivers, nowMs: number): Drivers {
     for (const driver of this.#known.keys()) if (!wanted.has(driver)) this.#known.delete(driver);
-    const tried = new Map([...wanted].filter(([driver]) => !this.#known.has(driver)));
-    const again = [...this.#known].filter(([, { untilMs }]) => untilMs <= nowMs).slice(0, MOST_AGAIN);
-    for (const [driver] of again) tried.set(driver, wanted.get(driver) as NodeInfo);
+    const tried = new Map([...wanted].filter(([driver]) => !this.#times.has(driver)));
+    const isOver = (driver: string): boolean => (this.#known.get(driver)?.untilMs ?? 0) <= nowMs;
+    const again = [...this.#times.keys()].filter((driver) => wanted.has(driver) && isOver(driver));
+    for (const driver of again.slice(0, MOST_AGAIN)) tried.set(driver, wanted.get(driver) as NodeInfo);
     return tried.size === 0 ? wanted : tried;
   }
 
   /** These were taken. */
   taken(drivers: Drivers): void {
-    for (const driver of drivers.keys()) this.#known.delete(driver);
+    for (const driver of drivers.keys()) {
+      this.#known.delete(driver);
+      this.#times.delete(driver);
+    }
   }
 
   /** A sentence for each driver that is left out. */
@@ -101,6 +103,7 @@ export class RefusedDrivers {
         rounds += 1;
         try {
           for (const [driver, message] of await round(drivers)) conflicts.set(driver, message);
+          this.taken(drivers);
         } catch (failure) {
           if (!(failure instanceof RefusedWrite)) throw failure;
           parts.push(...partsOf(drivers, failure));
@@ -118,10 +121,10 @@ export class RefusedDrivers {
   #refuse(drivers: Drivers, { message: why }: RefusedWrite, nowMs: number): void {
     for (const driver of drivers.keys()) {
       const message = `CSI driver ${driver} is not published: ${why}`;
-      const times = (this.#known.get(driver)?.times ?? 0) + 1;
+      const times = (this.#times.get(driver) ?? 0) + 1;
       const [first, most] = REFUSED_MS;
-      this.#known.delete(driver);
-      this.#known.set(driver, { message, untilMs: nowMs + Math.min(most, first * 2 ** (times - 1)), times });
+      enterLast(this.#times, driver, times, MAX_REMEMBERED);
+      this.#known.set(driver, { message, untilMs: nowMs + Math.min(most, first * 2 ** (times - 1)) });
     }
   }
 }

@@ -68,6 +68,16 @@ describe('the search for drivers that are refused', () => {
     }
   });
 
+  it('is right about one that is taken after it was refused, beside others that are refused still', async () => {
+    const [refused, server] = [new RefusedDrivers(), new Server()];
+    const wanted = named('a', 'bad1', 'bad2');
+    await attempt(refused, server, wanted, 0);
+    const round = (drivers: Drivers): Promise<ReadonlyMap<string, string>> =>
+      drivers.has('bad2') ? Promise.reject(new RefusedWrite(403, 'forbidden')) : Promise.resolve(new Map());
+    assert.equal(await attempt(refused, Object.assign(new Server(), { round }), wanted, MINUTE_MS), undefined);
+    assert.deepEqual([...refused.sentences.keys()], ['bad2']);
+  });
+
   it('reaches one that comes after very many that are refused, before those that may be tried again', async () => {
     const [refused, server] = [new RefusedDrivers(), new Server()];
     const bad = many('bad', 255);
