@@ -1,6 +1,7 @@
 // All leases. Free devices are computed from them on demand: a second set of the taken ones could diverge, as the kubelet's does,
 // which then hands out devices twice (kubernetes/kubernetes#137534).
 import type { CdiResult, Granted, Lease, LeaseRecord, NamelessReason, PluginAnswer } from '../model/lease.js';
+import { isPlain } from './request.js';
 import { refused, type LeaseRef, type Result } from './result.js';
 
 /** A lease in memory. */
@@ -75,6 +76,9 @@ export class Ledger {
 
   /** The lease that a user names, if it is its own; root may name any. */
   find({ id, key }: LeaseRef, uid: number): Result<Entry> {
+    if (!isPlain(id) || !isPlain(key)) {
+      return refused('WANT_INVALID', 'the id and the key of a lease have at most 256 bytes and no control characters');
+    }
     const entry = id === '' ? this.ofKey(uid, key) : this.get(id);
     if (entry === undefined || entry.lease.state === 'asking') {
       return refused(

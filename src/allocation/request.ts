@@ -104,7 +104,8 @@ function wantProblem({ resource, count, ids, numa }: RawRequest['wants'][number]
   return ['', 'single', 'prefer'].includes(numa) ? undefined : `numa cannot be ${quoted(numa)}; write single or prefer`;
 }
 
-function isPlain(text: string): boolean {
+/** Whether a name, a key or an id may be said back: at most 256 bytes, and no control characters. */
+export function isPlain(text: string): boolean {
   return Buffer.byteLength(text) <= MAX_TEXT_BYTES && !/[\u0000-\u001f\u007f]/.test(text);
 }
 

@@ -5,6 +5,7 @@ import type { AdminPort } from '../admin/admin-port.js';
 import { mayListen } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
+import { strangerUserOf } from '../model/instance.js';
 import type { LeaseSource } from '../model/lease.js';
 import { SocketListeners, type SocketListenerPorts } from '../platform/listeners/socket-listeners.js';
 import { servedAdmin } from '../platform/grpc/admin-server.js';
@@ -156,13 +157,15 @@ export class Broker {
   /** Serves PodResources, once the leases of the checkpoint are known. */
   async servePodResources(leases: LeaseSource, kubelet?: PodResourcesParts['kubelet']): Promise<void> {
     const { settings } = this.#parts.live;
+    const own = { ownUid: this.#parts.self.uid, userOf: this.#parts.userOf };
     if (!settings.podResources.enabled) return;
     this.#podResources = podResources({
       ...this.#parts,
-      ...{ settings, leases, kubelet, ownUid: this.#parts.self.uid },
+      ...{ settings, leases, kubelet, ...own },
       accept: this.newGate(() => undefined).accept,
       acceptFailed: this.#reserve.acceptFailed,
       resources: () => this.core.offered.all().values(),
+      strangerOf: (id) => strangerUserOf(this.core.roster.get(id), own),
     });
     await this.#podResources.open();
   }

@@ -27,6 +27,8 @@ export interface PodResourcesParts
     what: 'pod-resources' | 'pod-resources-answers' | 'pod-resources-upstream',
     why: string | undefined,
   ) => void;
+  /** The ordinary user of the plugin of an instance. */
+  readonly strangerOf: (instanceId: string) => number | undefined;
   /** The guards of connections to a kubelet. */
   readonly guarding: Guarding;
   /** The front, and the owners of devices as the kubelet names them; undefined: there is no front. */
@@ -42,7 +44,7 @@ export function podResources(parts: PodResourcesParts): PodResourcesSocket {
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));
   const own = new LeaseAnswers({
     leases,
-    usable: () => usableLists(parts.resources(), joined?.front, partsOf),
+    usable: () => usableLists(parts.resources(), joined?.front, partsOf, parts.strangerOf),
     encoder: podEncoder,
     incomplete,
   });

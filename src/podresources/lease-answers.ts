@@ -18,6 +18,12 @@ export interface LeaseAnswerPorts {
   readonly incomplete: (what: 'List' | 'Get' | 'GetAllocatableResources', left: number) => void;
 }
 
+/** The devices of an answer, and where each of them ends. */
+interface AllocatableBytes {
+  readonly bytes: Buffer;
+  readonly ends: readonly number[];
+}
+
 /** Answers with leases. */
 export class LeaseAnswers implements PodResourcesBackend {
   readonly #ports: LeaseAnswerPorts;
@@ -25,8 +31,8 @@ export class LeaseAnswers implements PodResourcesBackend {
   #pods: ReadonlyMap<string, Pod> | undefined;
   /** Owners that have more than fits into one answer, as far as somebody asked for them. */
   readonly #cut = new Set<string>();
-  #allocatable: { readonly of: readonly UsableList[]; readonly bytes: Buffer } | undefined;
-  #encoding: Promise<Buffer> | undefined;
+  #allocatable: { readonly of: readonly UsableList[]; readonly bytes: AllocatableBytes } | undefined;
+  #encoding: Promise<AllocatableBytes> | undefined;
 
   constructor(ports: LeaseAnswerPorts) {
     this.#ports = ports;
@@ -62,35 +68,56 @@ export class LeaseAnswers implements PodResourcesBackend {
     return answer;
   }
 
-  /** All healthy devices that could be used, given out or not, by resource and in the order of their lists. */
-  allocatable(): Buffer | Promise<Buffer> {
+  /**
+   * All healthy devices that could be used, given out or not, in the order of their lists: those of root's and the broker's plugins
+   * by resource, then those of other users.
+   *
+   * @param mostBytes further devices are left out
+   */
+  async allocatable(mostBytes = MAX_ANSWER_BYTES): Promise<Buffer> {
     const usable = this.#ports.usable();
     const known = this.#allocatable;
-    if (known !== undefined && isSame(known.of, usable)) return known.bytes;
-    this.#encoding ??= this.#encodeAllocatable(usable).finally(() => (this.#encoding = undefined));
-    return this.#encoding;
+    const { bytes, ends } =
+      known !== undefined && isSame(known.of, usable)
+        ? known.bytes
+        : await (this.#encoding ??= this.#encodeAllocatable(usable).finally(() => (this.#encoding = undefined)));
+    return bytes.length <= mostBytes ? bytes : bytes.subarray(0, ends.findLast((end) => end <= mostBytes) ?? 0);
   }
 
-  async #encodeAllocatable(usable: readonly UsableList[]): Promise<Buffer> {
+  async #encodeAllocatable(usable: readonly UsableList[]): Promise<AllocatableBytes> {
     const parts: Buffer[] = [];
+    const ends: number[] = [];
     const incomplete = new Set<string>();
+    const ofUsers = new Map<number, number>();
     let size = 0;
-    for (const { resource, devices } of usable.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))) {
+    let ofStrangers = 0;
+    for (const { resource, stranger, devices } of usable.toSorted(trustedFirst)) {
       for await (const part of devices()) {
         for (const { id, numaNodes, health } of part) {
           if (health !== HEALTHY) continue;
           const bytes = this.#ports.encoder.allocatable({ resource, id, numaNodes });
-          if (size + bytes.length > MAX_ANSWER_BYTES) {
+          const [own, strangers] =
+            stranger === undefined ? [0, 0] : [(ofUsers.get(stranger) ?? 0) + bytes.length, ofStrangers + bytes.length];
+          if (
+            size + bytes.length > MAX_ANSWER_BYTES ||
+            own > MAX_ANSWER_BYTES / 4 ||
+            strangers > (3 * MAX_ANSWER_BYTES) / 4
+          ) {
             incomplete.add(resource);
             break;
           }
+          if (stranger !== undefined) {
+            ofUsers.set(stranger, own);
+            ofStrangers = strangers;
+          }
           size += bytes.length;
           parts.push(bytes);
+          ends.push(size);
         }
         if (incomplete.has(resource)) break;
       }
     }
-    const bytes = Buffer.concat(parts);
+    const bytes = { bytes: Buffer.concat(parts), ends };
     this.#allocatable = { of: usable, bytes };
     this.#ports.incomplete('GetAllocatableResources', incomplete.size);
     return bytes;
@@ -120,6 +147,13 @@ export class LeaseAnswers implements PodResourcesBackend {
   }
 }
 
+/** By resource, those whose plugin is an ordinary user's last: the others are what exporters of the node are there for. */
+function trustedFirst(one: UsableList, other: UsableList): number {
+  const [a, b] = [one.stranger !== undefined, other.stranger !== undefined];
+  if (a !== b) return a ? 1 : -1;
+  return one.resource < other.resource ? -1 : 1;
+}
+
 function isSame(one: readonly UsableList[], other: readonly UsableList[]): boolean {
   return (
     one.length === other.length &&
@@ -132,13 +166,18 @@ function isSame(one: readonly UsableList[], other: readonly UsableList[]): boole
  *
  * @param front has the resources offered to the kubelet whose answer ours is joined to: Front (front/front); undefined: ours is
  * joined to none
+ * @param strangerOf the ordinary user of the plugin whose list it is
  */
 export function usableLists(
   resources: Iterable<Resource>,
   front: { isFronted(resource: string): boolean } | undefined,
   partsOf: (list: Buffer) => AsyncIterable<readonly Device[]>,
+  strangerOf: (instanceId: string) => number | undefined,
 ): UsableList[] {
   return [...resources]
     .filter(({ name, allocatable }) => allocatable > 0 && front?.isFronted(name) !== true)
-    .map(({ name, holding }) => ({ resource: name, list: holding, devices: () => partsOf(holding.raw) }));
+    .map(({ name, holding }) => ({
+      ...{ resource: name, list: holding, stranger: strangerOf(holding.instanceId) },
+      devices: () => partsOf(holding.raw),
+    }));
 }

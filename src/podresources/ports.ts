@@ -11,6 +11,8 @@ export interface UsableList {
   readonly resource: string;
   /** The same value as long as the list is the same. */
   readonly list: object;
+  /** The user of its plugin, where that is an ordinary one. */
+  readonly stranger: number | undefined;
   /** Decodes the list, which is kept as bytes, part by part; others have their turn before each. */
   readonly devices: () => AsyncIterable<readonly Device[]>;
 }
@@ -35,7 +37,8 @@ export type Got = Buffer | 'limited' | undefined;
 export interface PodResourcesBackend {
   /** @param without keys of pods (see podKey) whose names are not an owner's here */
   list(version: PodResourcesVersion, without?: ReadonlySet<string>): Buffer | Promise<Buffer>;
-  allocatable(): Buffer | Promise<Buffer>;
+  /** @param mostBytes what does not fit into so many is left out */
+  allocatable(mostBytes?: number): Buffer | Promise<Buffer>;
   /** Undefined when there is no such owner; `limited` when the caller asks too often. */
   get(namespace: string, name: string, caller?: Caller): Got | Promise<Got>;
 }

@@ -103,8 +103,8 @@ export class UpstreamAnswers implements PodResourcesBackend {
   /** Devices of the kubelet, those that it has from us too, and then those for owners of leases. */
   async allocatable(): Promise<Buffer> {
     const theirs = (await this.#devices.get()) ?? Buffer.alloc(0);
-    const own = await this.#own.allocatable();
-    return theirs.length + own.length > MAX_ANSWER_BYTES ? own : Buffer.concat([theirs, own]);
+    if (theirs.length > MAX_ANSWER_BYTES) return this.#own.allocatable();
+    return Buffer.concat([theirs, await this.#own.allocatable(MAX_ANSWER_BYTES - theirs.length)]);
   }
 
   /**

@@ -159,6 +159,8 @@ describe('the owner of a device in a refusal', () => {
     for (const [ref, code] of [
       [{ id: 'x', key: '' }, 'LEASE_UNKNOWN'],
       [{ id: '', key: 'k' }, 'LEASE_UNKNOWN'],
+      [{ id: '', key: 'k'.repeat(257) }, 'WANT_INVALID'],
+      [{ id: '\n', key: '' }, 'WANT_INVALID'],
       [{ id, key: '' }, 'NOT_OWNER'],
     ] as const) {
       const renewed = await allocations.renew(ref, stranger);

@@ -92,6 +92,7 @@ describe('the answers of PodResources', () => {
     const list = (resource: string, ...devices: readonly Device[]): UsableList => ({
       resource,
       list: devices,
+      stranger: undefined,
       devices: () => {
         decoded += 1;
         return inParts(devices);
@@ -169,10 +170,38 @@ describe('the answers of PodResources', () => {
         yield part;
       }
     };
-    state.usable = [{ resource: 'v/many', list: devices, devices: parts }];
+    state.usable = [{ resource: 'v/many', list: devices, stranger: undefined, devices: parts }];
     assert.ok((await answers.allocatable()).length <= MAX_ANSWER_BYTES);
     assert.ok(taken < devices.length, 'a device that does not fit is not looked at');
     assert.equal(told.get('GetAllocatableResources'), 1);
+  });
+
+  it('have the devices of root and of each user, whatever another user lists, and no more than is asked for', async () => {
+    const { answers, told, state } = bed();
+    const long = Array.from({ length: 100_000 }, (_, n) => device(`device-${String(n)}`));
+    const usable = (resource: string, stranger: number | undefined, devices: readonly Device[]): UsableList => ({
+      ...{ resource, stranger, list: devices },
+      devices: () => inParts(devices),
+    });
+    state.usable = [
+      usable('a/x', 4001, long),
+      usable('a/y', 4001, long.slice(0, 9)),
+      usable('b/x', 4002, [device('b')]),
+      usable('r/gpu', undefined, [device('r0'), device('r1')]),
+    ];
+    const bytes = await answers.allocatable();
+    const counts = new Map<string, number>();
+    for (const { resourceName } of AllocatableResourcesResponse.decode(bytes).devices)
+      counts.set(resourceName, (counts.get(resourceName) ?? 0) + 1);
+    assert.deepEqual([counts.get('r/gpu'), counts.get('b/x'), counts.get('a/y')], [2, 1, undefined]);
+    assert.ok(bytes.length < MAX_ANSWER_BYTES / 3, String(bytes.length));
+    assert.equal(told.get('GetAllocatableResources'), 2);
+    const few = AllocatableResourcesResponse.decode(await answers.allocatable(100)).devices;
+    assert.deepEqual(
+      few.slice(0, 2).map(({ deviceIds }) => deviceIds[0]),
+      ['r0', 'r1'],
+    );
+    assert.ok(few.length < 10);
   });
 
   it('look at a long list in turns, also at devices of it that are in none', async () => {
@@ -187,7 +216,7 @@ describe('the answers of PodResources', () => {
       capacity: COUNT,
     } as const;
     const holding = { instanceId: 'i', resource: 'v/many', raw, sha256: '', devices: COUNT, healthy: 1 };
-    state.usable = usableLists([{ ...resource, holding, allocatable: 1 }], undefined, partsOf);
+    state.usable = usableLists([{ ...resource, holding, allocatable: 1 }], undefined, partsOf, () => undefined);
     const { made, turns } = await countTurns(() => answers.allocatable());
     const { devices } = AllocatableResourcesResponse.decode(made);
     assert.deepEqual([devices.length, devices[0]?.deviceIds], [1, ['d0']]);

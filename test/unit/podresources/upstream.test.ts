@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../../src/model/ids.js';
 import { LeaseAnswers, MAX_ANSWER_BYTES } from '../../../src/podresources/lease-answers.js';
+import type { UsableList } from '../../../src/podresources/ports.js';
 import { UpstreamAnswers } from '../../../src/podresources/upstream.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
 import {
@@ -10,6 +11,7 @@ import {
   ListPodResourcesResponse,
 } from '../../../src/generated/proto/podresources/v1/podresources.js';
 import { ListPodResourcesResponse as AlphaResponse } from '../../../src/generated/proto/podresources/v1alpha1/podresources.js';
+import { inParts } from '../../support/fake-admin-port.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeLeases, lease } from '../../support/leases.js';
 
@@ -32,6 +34,9 @@ function bed() {
   const told: (string | undefined)[] = [];
   const state = {
     pods: [pod('p')] as Buffer[],
+    usable: [] as readonly UsableList[],
+    /** How many devices the kubelet has. */
+    devices: 1,
     failure: undefined as Error | undefined,
     refusesGet: undefined as Error | undefined,
     hangs: undefined as Promise<never> | undefined,
@@ -44,7 +49,7 @@ function bed() {
   };
   const own = new LeaseAnswers({
     leases,
-    usable: () => [],
+    usable: () => state.usable,
     encoder: podEncoder,
     incomplete: () => undefined,
   });
@@ -55,7 +60,10 @@ function bed() {
         if (state.failure !== undefined) return Promise.reject(state.failure);
         return state.hangs ?? Promise.resolve(state.pods.map((bytes) => ({ ...named(bytes), bytes })));
       },
-      allocatable: () => Promise.resolve(podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] })),
+      allocatable: () => {
+        const one = podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] });
+        return Promise.resolve(Buffer.concat(Array.from({ length: state.devices }, () => one)));
+      },
       get: (_, name) => {
         state.gets++;
         if (state.refusesGet !== undefined) return Promise.reject(state.refusesGet);
@@ -91,6 +99,24 @@ describe('PodResources of a kubelet together with ours', () => {
       devices.map(({ deviceIds }) => deviceIds),
       [['d0']],
     );
+  });
+
+  it('have all devices of the kubelet, and of ours as many as fit behind them', async () => {
+    const { state, answers } = bed();
+    const list = Array.from({ length: 100_000 }, (_, nth) => ({
+      id: `g${String(nth)}`,
+      health: 'Healthy',
+      numaNodes: [],
+    }));
+    state.usable = [{ resource: 'v/gpu', list, stranger: undefined, devices: () => inParts(list) }];
+    state.devices = 250_000;
+    const bytes = await answers.allocatable();
+    assert.ok(bytes.length <= MAX_ANSWER_BYTES && bytes.length > MAX_ANSWER_BYTES - 100, String(bytes.length));
+    const counts = { 'v/nic': 0, 'v/gpu': 0 };
+    for (const { resourceName } of AllocatableResourcesResponse.decode(bytes).devices)
+      counts[resourceName as keyof typeof counts] += 1;
+    assert.equal(counts['v/nic'], 250_000);
+    assert.ok(counts['v/gpu'] > 1000, String(counts['v/gpu']));
   });
 
   it('ask the kubelet once a second however many ask, and never while it allocates; leases are new each time', async () => {
