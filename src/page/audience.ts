@@ -78,7 +78,7 @@ export class Audience {
   #changes: string[] = [];
   #alarm: Alarm | undefined;
   #lastTick = -Infinity;
-  #isTicking = false;
+  #ticking: Promise<void> | undefined;
   #isOver = false;
 
   constructor(ports: AudiencePorts) {
@@ -200,7 +200,10 @@ export class Audience {
         this.#schedule();
       }
       // The journal is closed: that is the end of the broker, unless nobody listens.
-      if (!signal.aborted) await this.#tick().finally(() => this.close());
+      if (signal.aborted) return;
+      await this.#ticking; // which may have looked before the last change
+      await this.#tick();
+      this.close();
     };
     read().catch((failure: unknown) => {
       if (signal.aborted) return;
@@ -220,21 +223,25 @@ export class Audience {
     this.#alarm = clock.alarm(inMs, () => void this.#tick());
   }
 
-  /** Looks again and tells. Never rejects. */
-  async #tick(): Promise<void> {
-    if (this.#isTicking || this.#members.size === 0) return;
-    this.#isTicking = true;
+  /** Looks again and tells, unless that goes on. Never rejects. */
+  #tick(): Promise<void> {
+    if (this.#members.size === 0) return Promise.resolve();
+    this.#ticking ??= this.#look().finally(() => (this.#ticking = undefined));
+    return this.#ticking;
+  }
+
+  async #look(): Promise<void> {
     this.#lastTick = this.#ports.clock.mono();
+    const isLast = this.#ports.source.head().broker.phase === 'stopping'; // before the look, which thus shows it
     // Events of the time of this look are for the next one.
     const events = this.#events.splice(0);
     try {
       await this.#ports.picture.refresh(HEARTBEAT_MS);
       this.#tell(events);
-      if (this.#ports.source.head().broker.phase === 'stopping') this.close();
+      if (isLast) this.close();
     } catch (failure) {
       this.#ports.log.error('http.stream-failed', `streams miss a change: ${asError(failure).message}`);
     } finally {
-      this.#isTicking = false;
       if (this.#members.size > 0) this.#schedule();
     }
   }

@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:f
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
+import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const OTHER_UID = 54321;
@@ -65,19 +66,20 @@ void describe('the mode and group of kubelet.sock and alloc.sock', { skip }, () 
   });
 
   void it('is everybody in allocator.group for alloc.sock, by number or name, and the own group without one', async () => {
-    const allocSocket = ({ one }: { one: BrokerProcess }): string => path.join(one.root, 'alloc.sock');
-    const seen = (socket: string): unknown => {
+    const seen = async ({ one }: { one: BrokerProcess }): Promise<unknown> => {
+      const socket = path.join(one.root, 'alloc.sock');
+      await eventually('alloc.sock, the last of the sockets, is in its place', () => existsSync(socket));
       const { mode, gid } = statSync(socket);
       return [(mode & 0o777).toString(8), gid, connecting(socket)];
     };
     const [, name = '', gid = ''] = /^([^:\n]+):[^:]*:([1-9][0-9]*):/m.exec(readFileSync('/etc/group', 'utf8')) ?? [];
-    assert.deepEqual(seen(allocSocket(await started({ allocator: { group: String(OTHER_GID) } }))), [
+    assert.deepEqual(await seen(await started({ allocator: { group: String(OTHER_GID) } })), [
       '660',
       OTHER_GID,
       'connected',
     ]);
-    assert.deepEqual(seen(allocSocket(await started({ allocator: { group: name } }))), ['660', Number(gid), 'EACCES']);
-    assert.deepEqual(seen(allocSocket(await started({}))), ['660', process.getgid?.(), 'EACCES']);
+    assert.deepEqual(await seen(await started({ allocator: { group: name } })), ['660', Number(gid), 'EACCES']);
+    assert.deepEqual(await seen(await started({})), ['660', process.getgid?.(), 'EACCES']);
   });
 
   void it('of alloc.sock that does not exist is told, and the broker serves without it', async () => {

@@ -7,11 +7,11 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { pluginView } from '../../support/fake-admin-port.js';
 import { FakePageSource, FakeStream } from '../../support/page-source.js';
 
-async function world() {
+async function world(rest: () => Promise<void> | undefined = () => undefined) {
   const clock = new FakeClock();
   const source = new FakePageSource(clock);
   await source.journal.open(0);
-  const picture = new Picture({ source, clock, rest: () => undefined });
+  const picture = new Picture({ source, clock, rest: () => rest() as Promise<undefined> | undefined });
   const audience = new Audience({ source, clock, log: silentLog, picture });
   const join = async (since?: number) => {
     const stream = new FakeStream();
@@ -198,6 +198,28 @@ void describe('the audience', () => {
     assert.equal(stream.messages.at(-1)?.event, 'bye');
     assert.equal(stream.isEnded, true);
     assert.match(audience.refusal?.message ?? '', /stopping/);
+  });
+
+  void it('tells of the end although a look goes on when the events are over', async () => {
+    let held: Promise<void> | undefined;
+    let goOn = (): void => undefined;
+    const { clock, source, join } = await world(() => held);
+    source.port.pluginList = [pluginView({ name: 'example.com/a' })];
+    const { stream } = await join();
+    held = new Promise((resolve) => (goOn = resolve));
+    await clock.advance(6000); // everything is looked at again
+    source.headList = { ...source.headList, broker: { ...source.headList.broker, phase: 'stopping' } };
+    source.journal.record({ type: 'broker', message: 'the broker is stopping: SIGTERM' });
+    await clock.settle();
+    await source.journal.close(1000);
+    await clock.settle();
+    held = undefined;
+    goOn();
+    await clock.settle();
+    await clock.settle();
+    const [last, before] = [...stream.messages].reverse();
+    assert.deepEqual([before?.data['message'], last?.event], ['the broker is stopping: SIGTERM', 'bye']);
+    assert.match(stream.text, /"phase":"stopping"/);
   });
 
   void it('names no owner of a lease', async () => {
