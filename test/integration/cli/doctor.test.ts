@@ -89,7 +89,10 @@ describe('doctor', () => {
       /^ok: .*http:\/\/127\.0\.0\.1:9720\/.*this machine alone/,
     );
     assert.match((await found(at('::', 'on'), 'http')).join(), /^warn: .*\[::\].*names of plugins, paths and uids; /);
-    assert.match((await found(at('10.0.0.1', 'off'), 'http')).join(), /^warn: metrics are at/);
+    assert.match(
+      (await found(at('10.0.0.1', 'off'), 'http')).join(),
+      /^warn: http.listen is http.*, for metrics: every client/,
+    );
   });
 
   it('finds nothing to fail on a root as serve makes it', async () => {
