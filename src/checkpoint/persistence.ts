@@ -115,6 +115,7 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     else if (!isLive(instance)) this.removed(instance);
     else {
       this.#sentAway(instance);
+      this.#renamed(instance);
       this.#factsChanged(instance);
     }
   }
@@ -179,6 +180,19 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     const entry = this.#store.contents.plugins.get(id);
     if (entry === undefined || (entry.sentAway === true) === isAway) return;
     this.#store.note((draft) => draft.change(id, { sentAway: isAway }));
+  }
+
+  /** Its socket goes by another name, which may happen again and again. */
+  #renamed(instance: Instance): void {
+    const { id } = instance;
+    const entry = this.#store.contents.plugins.get(id);
+    if (entry === undefined || entry.socketPath === instance.socketPath) return;
+    this.#store.updateSoon(`names of ${id}`, (draft) => {
+      const { socketPath, endpointPath, endpointAsSent: endpoint, endpointKey } = instance; // as they are by then
+      const known = this.#store.contents.plugins.get(id)?.endpointSocket;
+      if (known !== undefined && incarnationKey(known) === endpointKey)
+        draft.change(id, { socketPath, endpointPath, endpoint });
+    });
   }
 
   /** Other facts of a driver, which may come again and again. */

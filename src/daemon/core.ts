@@ -140,7 +140,7 @@ export class Core {
       recorder: this.recorder,
       notices: reports,
     });
-    this.registrySockets = new RegistrySockets({ roster, reconciler, reports, endings, handlers, store, door });
+    this.registrySockets = new RegistrySockets({ roster, reconciler, reports, endings, handlers, door });
   }
 
   /** Stops working on pending registrations and closes sessions. The roster stays as it is, for views. */

@@ -2,8 +2,8 @@
 // de-registration.
 import { incarnationKey } from '../model/ids.js';
 import type { FoundSocket, PinnedSocket, PluginHandler } from '../model/plugin.js';
-import { type Change, type Instance, isConnected, isLive, type RosterListener } from '../model/instance.js';
-import type { Attempt, RegistrationStore } from '../model/registration.js';
+import { type Change, type Instance, isConnected, type RosterListener } from '../model/instance.js';
+import type { Attempt } from '../model/registration.js';
 import { isAskedAgain } from './consequences.js';
 import type { Endings } from './endings.js';
 import type { Reconciler } from './reconciler.js';
@@ -17,7 +17,6 @@ export interface RegistrySocketPorts {
   readonly reports: Reports;
   readonly endings: Endings;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
-  readonly store: Pick<RegistrationStore, 'persist'>;
   /** Asks the plugin behind a registration socket once. WatcherDoor (registration/watcher-door) is it. */
   readonly door: { attempt(found: FoundSocket, signal: AbortSignal, failures: number): Promise<Attempt> };
 }
@@ -89,12 +88,11 @@ export class RegistrySockets implements RosterListener {
 
   /** The plugin finds its way back by the name that remains, after a restart of the broker, too: it is not asked for that. */
   #rename(key: string, path: string): void {
-    const { roster, handlers, store } = this.#ports;
+    const { roster, handlers } = this.#ports;
     for (const instance of [...roster.all()]) {
       if (instance.door !== 'watcher' || instance.socketKey !== key || instance.socketPath === path) continue;
       roster.rename(instance, path);
       handlers.get(instance.type)?.renamed?.(instance.id, instance.endpointPath);
-      if (isLive(instance) && instance.isConfirmed) void store.persist(instance);
     }
   }
 

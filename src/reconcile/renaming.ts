@@ -1,4 +1,5 @@
 // A registration socket with several names: what is known by the one that has gone is known by one that remains.
+import type { Incarnation } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { PinnedSocket } from '../model/plugin.js';
 
@@ -10,19 +11,38 @@ export function takeName(instance: Instance, path: string): void {
   if (isOwnEndpoint) instance.endpointPath = path;
   if (instance.endpointAsSent === before) instance.endpointAsSent = path;
   if (enrolment === undefined) return;
-  const endpoint = isOwnEndpoint ? byName(enrolment.endpoint, path) : enrolment.endpoint;
-  instance.enrolment = { ...enrolment, socket: byName(enrolment.socket, path), endpoint };
+  const endpoint = isOwnEndpoint ? new Renamed(enrolment.endpoint, path) : enrolment.endpoint;
+  instance.enrolment = { ...enrolment, socket: new Renamed(enrolment.socket, path), endpoint };
 }
 
 /** The same hold by another name: whoever was given it by its former one has it for as long as before. */
-function byName(socket: PinnedSocket, path: string): PinnedSocket {
-  const { incarnation, uid, dialPath } = socket;
-  return {
-    path,
-    incarnation,
-    uid,
-    dialPath,
-    release: () => socket.release(),
-    retain: () => byName(socket.retain(), path),
-  };
+class Renamed implements PinnedSocket {
+  readonly path: string;
+  /** As it was opened: of a socket that goes by ever new names nothing but the newest one is kept. */
+  readonly #opened: PinnedSocket;
+
+  constructor(socket: PinnedSocket, path: string) {
+    this.#opened = socket instanceof Renamed ? socket.#opened : socket;
+    this.path = path;
+  }
+
+  get incarnation(): Incarnation {
+    return this.#opened.incarnation;
+  }
+
+  get uid(): number {
+    return this.#opened.uid;
+  }
+
+  get dialPath(): string {
+    return this.#opened.dialPath;
+  }
+
+  release(): void {
+    this.#opened.release();
+  }
+
+  retain(): PinnedSocket {
+    return new Renamed(this.#opened.retain(), this.path);
+  }
 }

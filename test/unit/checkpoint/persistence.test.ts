@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { PluginEntry } from '../../../src/checkpoint/document.js';
 import { instanceOf } from '../../../src/checkpoint/entries.js';
 import { Persistence } from '../../../src/checkpoint/persistence.js';
 import type { Holding } from '../../../src/model/device-list.js';
@@ -13,7 +14,13 @@ import { FakeDisk } from '../../support/fake-disk.js';
 async function start(
   disk: FakeDisk,
   received?: Omit<Holding, 'instanceId' | 'resource'>,
-): Promise<{ persistence: Persistence; restored: Instance[]; counts: (number | 'walked')[]; stop(): Promise<void> }> {
+): Promise<{
+  persistence: Persistence;
+  restored: Instance[];
+  counts: (number | 'walked')[];
+  entry(id: string): PluginEntry | undefined;
+  stop(): Promise<void>;
+}> {
   const clock = new FakeClock();
   const { store } = checkpointRig(disk, STATE, clock);
   await store.open();
@@ -38,7 +45,8 @@ async function start(
     await store.flush(1000);
     store.close();
   };
-  return { persistence, restored, counts, stop };
+  const entry = (id: string): PluginEntry | undefined => store.contents.plugins.get(id);
+  return { persistence, restored, counts, entry, stop };
 }
 
 describe('the records of the checkpoint', () => {
@@ -110,6 +118,30 @@ describe('the records of the checkpoint', () => {
     await first.stop();
     const second = await start(disk);
     assert.deepEqual(second.restored[0]?.facts, { nodeId: 'third' });
+    await second.stop();
+  });
+
+  it('of a socket that goes by ever new names have the newest one, by one change at once and one an interval', async () => {
+    const disk = new FakeDisk();
+    await disk.makeDirectory('/broker');
+    await disk.syncDirectory('/');
+    const first = await start(disk);
+    const driver = instanceOf({ ...facts('example.com/x'), bootId: 'boot-1' }, 1, false, 0);
+    await first.persistence.persist(driver);
+    const to = { state: 'ready', reason: 'registered', message: '' } as const;
+    const named = (path: string): void => {
+      Object.assign(driver, to, { socketPath: path, endpointPath: path, endpointAsSent: path });
+      first.persistence.changed({ instance: driver, before: 'ready', reasonBefore: 'registered', to, isNoNews: true });
+    };
+    named('/d/1');
+    const names = (): unknown => first.entry(driver.id)?.socketPath;
+    assert.equal(names(), '/d/1');
+    for (let nth = 2; nth < 100; nth++) named(`/d/${String(nth)}`);
+    assert.equal(names(), '/d/1');
+    await first.stop();
+    const second = await start(disk);
+    const [back] = second.restored;
+    assert.deepEqual([back?.socketPath, back?.endpointPath, back?.endpointAsSent], ['/d/99', '/d/99', '/d/99']);
     await second.stop();
   });
 });
