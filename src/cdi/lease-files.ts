@@ -98,10 +98,11 @@ export class LeaseFiles {
         if (isThere && lease.bootId === origin.boot) results.set(lease.id, this.#named(lease));
         else toPutRight.push(lease);
       }
+      const known = new Set(leases.map(({ id }) => id));
       for (const name of others) {
         const draftOf = writtenBy(name, origin.root);
         const leaseId = draftOf ?? leaseOf(name);
-        if (leaseId === undefined || lives(leaseId)) continue;
+        if (leaseId === undefined || (!known.has(leaseId) && lives(leaseId))) continue;
         // A draft's name that cannot be removed disturbs nobody.
         if (draftOf !== undefined) await this.#soon(() => directory.remove(name).catch(() => undefined));
         if (draftOf !== undefined || !mayRemove) continue;

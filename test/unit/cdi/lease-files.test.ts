@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LeaseFiles } from '../../../src/cdi/lease-files.js';
 import type { CdiDirectory } from '../../../src/cdi/ports.js';
-import { leaseOf } from '../../../src/cdi/names.js';
+import { fileOf, leaseOf, writtenAs } from '../../../src/cdi/names.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { lease } from '../../support/leases.js';
@@ -126,7 +126,7 @@ describe('CDI files of leases that are given while the ledger is reset', () => {
     const { allocations } = await allocationWorld(machine, { cdi }, 'stale');
     isStarted = true;
     const leases = (): (string | undefined)[] => [...there.keys()].map(leaseOf);
-    return { machine, gpu, allocations, names: () => names(), leases };
+    return { machine, gpu, allocations, names: () => names(), leases, cdi, there };
   }
 
   it('stay', async () => {
@@ -138,6 +138,17 @@ describe('CDI files of leases that are given while the ledger is reset', () => {
     names();
     await reset;
     assert.deepEqual(leases(), [given.value.id]);
+  });
+
+  it('stay while they are being written, and a draft of a lease that has its file goes', async () => {
+    const { cdi, there, names } = await staleWorld();
+    names();
+    const origin = '0'.repeat(16);
+    const coming = '01zzzzzzzzaaaaaaaaaaaaaaaa';
+    await cdi.write(lease());
+    for (const id of [lease().id, coming]) there.set(writtenAs(id, origin), '');
+    await cdi.reconcile([lease()], true, () => true);
+    assert.deepEqual([...there.keys()], [fileOf(lease().id), writtenAs(coming, origin)]);
   });
 
   it('are not written before their plugins answered', async () => {
