@@ -1,5 +1,4 @@
 // The CDI names of leases: given with a lease, after a start, and later to those for which there could be none at first.
-import type { Lease } from '../model/lease.js';
 import type { Impairments } from './impairments.js';
 import { namelessReason, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
@@ -48,8 +47,10 @@ export class CdiNames {
    * @param mayRemove whether files without a lease are removed
    */
   async reconcile(mayRemove: boolean): Promise<void> {
-    const leases: Lease[] = [...this.#ledger.all()].map(({ lease }) => lease);
-    for (const [id, result] of await this.#ports.cdi.reconcile(leases, mayRemove)) {
+    // Those that are being given have no answer yet, and get their file with it.
+    const leases = [...this.#ledger.all()].map(({ lease }) => lease).filter(({ state }) => state !== 'asking');
+    const lives = (id: string): boolean => this.#ledger.get(id) !== undefined;
+    for (const [id, result] of await this.#ports.cdi.reconcile(leases, mayRemove, lives)) {
       const entry = this.#ledger.get(id);
       if (entry !== undefined) entry.cdi = result;
     }

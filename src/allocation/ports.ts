@@ -42,12 +42,17 @@ export interface CdiFiles {
   /** Removes the file of a lease, after its release is on the disk. */
   remove(leaseId: string): Promise<void>;
   /**
-   * At a start, before readiness: writes what is missing and removes files of ours without a lease.
+   * At a start, before readiness, and after a reset: writes what is missing and removes files of ours without a lease.
    *
    * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
+   * @param lives whether a lease is there, or being given, when it is called: some come meanwhile
    * @returns the CDI name of each lease, or why it has none; nothing when CDI is off
    */
-  reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, CdiResult>>;
+  reconcile(
+    leases: readonly Lease[],
+    mayRemove: boolean,
+    lives: (leaseId: string) => boolean,
+  ): Promise<ReadonlyMap<string, CdiResult>>;
   /** The claims of our files that were written in this boot; read before `reconcile`, where the newest ledger is lost. */
   claims(): Promise<readonly CdiClaim[]>;
 }

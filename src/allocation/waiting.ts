@@ -179,9 +179,11 @@ export class Waiting {
     hasLeaseEnded = false,
     isMeant: (waiter: Waiter) => boolean = () => true,
   ): void {
+    const wanted = new Set<string>();
+    for (const { resources } of this.#line)
+      for (const resource of resources) if (changed?.has(resource) !== false) wanted.add(resource);
     const atHand = new Set<string>();
-    for (const resource of new Set([...this.#line].flatMap(({ resources }) => resources))) {
-      if (changed?.has(resource) === false) continue;
+    for (const resource of wanted) {
       const ready = offers.prepare([resource]);
       if (ready === undefined) atHand.add(resource);
       else void ready.then(() => this.serve(new Set([resource]), false, isMeant));

@@ -4,7 +4,7 @@ import { asError, type Clock } from '../kernel/clock.js';
 import { Patience } from '../kernel/patience.js';
 import type { CdiResult, GrantedDevice, Lease } from '../model/lease.js';
 import { cdiText, hostPathsOf, readCdiText } from './document.js';
-import { deviceName, fileOf, isWrittenBy, leaseOf, writtenAs, type Origin } from './names.js';
+import { deviceName, fileOf, leaseOf, writtenAs, writtenBy, type Origin } from './names.js';
 import type { CdiDirectory, LookAtHost } from './ports.js';
 
 /** How long the file of a lease may hold up its owner. */
@@ -74,14 +74,19 @@ export class LeaseFiles {
   }
 
   /**
-   * At a start: files of live leases are as they must be, also where a link leads elsewhere after a boot; files of this
+   * At a start and after a reset: files of live leases are as they must be, also where a link leads elsewhere after a boot; files of this
    * root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects. A file of a lease of this
    * boot is whole and as it was written, because files come into place by rename: only its name is looked at, so that a
    * start with many leases need not read all of them.
    *
+   * @param lives whether a lease is there, or being given, when it is called: some come meanwhile
    * @returns the CDI name of each lease, or why it has none
    */
-  async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, CdiResult>> {
+  async reconcile(
+    leases: readonly Lease[],
+    mayRemove: boolean,
+    lives: (leaseId: string) => boolean = () => false,
+  ): Promise<ReadonlyMap<string, CdiResult>> {
     const { directory, origin } = this.#ports;
     const toPutRight: Lease[] = [];
     const results = new Map<string, CdiResult>();
@@ -93,10 +98,14 @@ export class LeaseFiles {
         if (isThere && lease.bootId === origin.boot) results.set(lease.id, this.#named(lease));
         else toPutRight.push(lease);
       }
+      const known = new Set(leases.map(({ id }) => id));
       for (const name of others) {
+        const draftOf = writtenBy(name, origin.root);
+        const leaseId = draftOf ?? leaseOf(name);
+        if (leaseId === undefined || (!known.has(leaseId) && lives(leaseId))) continue;
         // A draft's name that cannot be removed disturbs nobody.
-        if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name).catch(() => undefined));
-        if (leaseOf(name) === undefined || !mayRemove) continue;
+        if (draftOf !== undefined) await this.#soon(() => directory.remove(name).catch(() => undefined));
+        if (draftOf !== undefined || !mayRemove) continue;
         const found = await this.#read(name);
         if (found?.origin.root === origin.root) await this.#soon(() => directory.remove(name));
       }

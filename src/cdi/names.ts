@@ -2,7 +2,7 @@
 // the same device make both vanish, and the id of a lease is never used again.
 
 const FILE = /^plugin-broker-lease_([0-9a-z]{26})\.json$/;
-const WRITTEN = /^\.plugin-broker_([0-9a-f]{16})_[0-9a-z]{26}$/;
+const WRITTEN = /^\.plugin-broker_([0-9a-f]{16})_([0-9a-z]{26})$/;
 const ORIGIN = /^([0-9a-f]{16})\.(.+)$/;
 
 /**
@@ -32,9 +32,10 @@ export function writtenAs(leaseId: string, root: string): string {
   return `.plugin-broker_${root}_${leaseId}`;
 }
 
-/** Whether a name is that of a file that a broker of this root was writing. */
-export function isWrittenBy(file: string, root: string): boolean {
-  return WRITTEN.exec(file)?.[1] === root;
+/** The lease of a file that a broker of this root was writing; undefined for other names. */
+export function writtenBy(file: string, root: string): string | undefined {
+  const [, by, leaseId] = WRITTEN.exec(file) ?? [];
+  return by === root ? leaseId : undefined;
 }
 
 /** The name by which engines know a lease. */

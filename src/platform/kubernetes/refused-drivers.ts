@@ -34,6 +34,8 @@ interface Part {
 const REFUSED_MS = [60_000, 600_000] as const;
 /** Drivers that were refused before and are tried again in one attempt: a search for so few is at its end in one. */
 const MOST_AGAIN = 8;
+/** Why another of them is not tried yet. */
+const WAITS = 'it was refused before, and others that were are tried first';
 /** Rounds of one search. The API server has other clients: what is left then waits for the next attempt. */
 const MAX_ROUNDS = 64;
 
@@ -62,6 +64,10 @@ export class RefusedDrivers {
     const isOver = (driver: string): boolean => (this.#known.get(driver)?.untilMs ?? 0) <= nowMs;
     const again = [...this.#times.keys()].filter((driver) => wanted.has(driver) && isOver(driver));
     for (const driver of again.slice(0, MOST_AGAIN)) tried.set(driver, wanted.get(driver) as NodeInfo);
+    // What was forgotten of one that left is due again once it is back: without a sentence it would pass for published.
+    const message = (driver: string): string => `CSI driver ${driver} is not published yet: ${WAITS}`;
+    for (const driver of again.slice(MOST_AGAIN))
+      if (!this.#known.has(driver)) this.#known.set(driver, { message: message(driver), untilMs: nowMs });
     return tried.size === 0 ? wanted : tried;
   }
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LeaseFiles } from '../../../src/cdi/lease-files.js';
 import type { CdiDirectory } from '../../../src/cdi/ports.js';
+import { fileOf, leaseOf, writtenAs } from '../../../src/cdi/names.js';
+import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { lease } from '../../support/leases.js';
 
@@ -84,5 +86,78 @@ describe('CDI files on a file system that hangs', () => {
     assert.deepEqual(told, [undefined]);
     assert.deepEqual(await files.write(lease()), { name: `v/c=${lease().id}` });
     assert.equal(clock.pending, 0);
+  });
+});
+
+describe('CDI files of leases that are given while the ledger is reset', () => {
+  const ROOT = { uid: 0, process: undefined };
+  const { signal } = new AbortController();
+
+  /** A machine whose newest checkpoint is lost, with a directory that tells its names when `names` is called. */
+  async function staleWorld() {
+    const machine = new FakeMachine();
+    const gpu = machine.offer('v/gpu', 'g0');
+    const there = new Map<string, string>();
+    let isStarted = false;
+    let names = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (names = resolve));
+    const directory: CdiDirectory = {
+      path: '/run/cdi',
+      prepare: () => Promise.resolve(),
+      names: async () => {
+        if (isStarted) await asked;
+        return [...there.keys()];
+      },
+      text: (name) => Promise.resolve(there.get(name)),
+      remove: (name) => Promise.resolve(void there.delete(name)),
+      rename: (from, to) => {
+        const text = there.get(from);
+        if (text === undefined || !there.delete(from)) return Promise.reject(new Error('ENOENT'));
+        there.set(to, text);
+        return Promise.resolve();
+      },
+      write: (name, text) => Promise.resolve(void there.set(name, text)),
+    };
+    const cdi = new LeaseFiles({
+      ...{ directory, clock: machine.clock, kind: 'v/c', origin: { root: '0'.repeat(16), boot: machine.bootId } },
+      look: () => Promise.resolve(new Map()),
+      degraded: () => undefined,
+    });
+    const { allocations } = await allocationWorld(machine, { cdi }, 'stale');
+    isStarted = true;
+    const leases = (): (string | undefined)[] => [...there.keys()].map(leaseOf);
+    return { machine, gpu, allocations, names: () => names(), leases, cdi, there };
+  }
+
+  it('stay', async () => {
+    const { machine, allocations, names, leases } = await staleWorld();
+    const reset = allocations.keeper.reset();
+    await machine.clock.settle();
+    const given = await allocations.allocate(request('v/gpu', { key: 'k' }), ROOT, signal);
+    assert.ok(given.ok);
+    names();
+    await reset;
+    assert.deepEqual(leases(), [given.value.id]);
+  });
+
+  it('stay while they are being written, and a draft of a lease that has its file goes', async () => {
+    const { cdi, there, names } = await staleWorld();
+    names();
+    const origin = '0'.repeat(16);
+    const coming = '01zzzzzzzzaaaaaaaaaaaaaaaa';
+    await cdi.write(lease());
+    for (const id of [lease().id, coming]) there.set(writtenAs(id, origin), '');
+    await cdi.reconcile([lease()], true, () => true);
+    assert.deepEqual([...there.keys()], [fileOf(lease().id), writtenAs(coming, origin)]);
+  });
+
+  it('are not written before their plugins answered', async () => {
+    const { machine, gpu, allocations, names, leases } = await staleWorld();
+    gpu.allocate = () => new Promise(() => undefined);
+    void allocations.allocate(request('v/gpu', { key: 'k' }), ROOT, signal);
+    await machine.clock.settle();
+    names();
+    await allocations.keeper.reset();
+    assert.deepEqual(leases(), []);
   });
 });

@@ -99,6 +99,19 @@ describe('the search for drivers that are refused', () => {
     assert.deepEqual([...refused.toTry(named('a', 'bad'), 2).keys()], ['a', 'bad']);
   });
 
+  it('says that one is not published which was refused, came back, and has to wait until others were tried', async () => {
+    const [refused, server] = [new RefusedDrivers(), new Server()];
+    const wanted = named('a', ...many('bad', 9));
+    await attempt(refused, server, wanted, 0);
+    refused.toTry(named('a'), 1);
+    const round = (): Promise<ReadonlyMap<string, string>> => Promise.resolve(new Map());
+    const kind = Object.assign(new Server(), { round });
+    assert.equal(await attempt(refused, kind, wanted, 2), undefined);
+    assert.deepEqual([...refused.sentences.keys()], ['bad8']);
+    assert.equal(await attempt(refused, kind, wanted, 3), undefined);
+    assert.deepEqual([...refused.sentences.keys()], []);
+  });
+
   it('reaches the one that is taken among very many that are refused, in attempts of a bounded length', async () => {
     const [refused, server] = [new RefusedDrivers(), new Server()];
     const wanted = named(...many('bad', 255), 'a');
