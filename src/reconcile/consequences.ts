@@ -10,6 +10,8 @@ import { isWorthPulling, waitMs } from './pull.js';
 const MAX_FALLBACKS = 2;
 /** Incarnations of one plugin that are connected and have not delivered a list. */
 const MAX_WAITING = 4;
+/** Incarnations of one plugin that are lost and have not delivered a list: each keeps a descriptor and a place in the checkpoint. */
+const MAX_LOST = 4;
 /** While a lost plugin's socket still listens it is given this long to come back before its predecessor is asked. */
 const FALLBACK_AFTER_MS = 2000;
 /** A session that lasted this long has proved itself: coming back to it starts without a wait. */
@@ -137,7 +139,7 @@ function provenAnew(instance: Instance, { servedForMs }: Facts): boolean {
   return !isConnected(instance) && servedForMs !== undefined && servedForMs >= PROVEN_AFTER_MS;
 }
 
-function lost(instance: Instance, { siblings, isListening, failures, updateIntervalMs }: Facts): Action[] {
+function lost(instance: Instance, { siblings, coexist, isListening, failures, updateIntervalMs }: Facts): Action[] {
   const actions: Action[] = [];
   // Its session watches no list, and must not say again that all is well.
   if (instance.reason === 'recycle-unanswered') actions.push({ do: 'end-session' });
@@ -147,7 +149,12 @@ function lost(instance: Instance, { siblings, isListening, failures, updateInter
   }
   // Without its registration socket it does not come back, although its service may listen on, for another registrar.
   const mayComeBack = isListening && instance.reason !== 'socket-removed';
-  return [...actions, ...fallBack(siblings, mayComeBack ? FALLBACK_AFTER_MS : 0)];
+  const surplus = siblings.filter((one) => isLost(one) && (coexist || !one.isServing)).slice(MAX_LOST);
+  return [
+    ...actions,
+    ...fallBack(siblings, mayComeBack ? FALLBACK_AFTER_MS : 0),
+    ...surplus.map((whom) => ({ do: 'retire', whom }) as const),
+  ];
 }
 
 function over({ reason }: Instance, { siblings }: Facts): Action[] {

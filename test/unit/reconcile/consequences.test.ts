@@ -114,6 +114,21 @@ describe('the consequence of a change', () => {
     ]);
   });
 
+  it('of a fifth lost incarnation without a list is that the oldest of them is let go, and never one that has served', () => {
+    const lost = (isServing: boolean): Instance => one({ state: 'held', reason: 'connection-lost', isServing });
+    const served = lost(true);
+    const all = Array.from({ length: 5 }, () => lost(false));
+    const last = all[4];
+    assert.ok(last);
+    const retired = (siblings: readonly Instance[], coexist: boolean): Instance[] =>
+      afterChange(last, 'ready', facts(last, { siblings, coexist })).flatMap((action) =>
+        action.do === 'retire' ? action.whom : [],
+      );
+    assert.deepEqual(retired([served, ...all.slice(1)], false), []);
+    assert.deepEqual(retired([served, ...all], false), [all[0]]);
+    assert.deepEqual(retired([served, ...all.slice(1)], true), [served], 'where all serve side by side the oldest');
+  });
+
   it('of a first list is that older ones are let go, and none that is still being asked', () => {
     const old = one({ state: 'ready', reason: 'registered' });
     const asked = one({ state: 'connecting', reason: 'registering' });
