@@ -44,6 +44,7 @@ class Plugin implements DevicePluginServer {
   readonly registered: Promise<void>;
   readonly #options: DevicePluginOptions;
   readonly #lists: ToldLists;
+  readonly #answers: UntypedServiceImplementation;
   readonly #life: PluginLife;
   readonly #stopping = new AbortController();
   readonly #first = { resolve: (): void => undefined, reject: (_: Error): void => undefined };
@@ -65,6 +66,13 @@ class Plugin implements DevicePluginServer {
     this.#options = options;
     this.#lists = new ToldLists(options.minIntervalMs ?? MIN_INTERVAL_MS, (event) => this.#tell(event));
     if (typeof devices !== 'function') this.#lists.set(devices);
+    // Once for all sockets: they follow the signal, and a plugin may serve on ever new ones.
+    this.#answers = answersOf({
+      options,
+      has: (id) => this.#lists.has(id),
+      stopped: this.#stopping.signal,
+      failed: (error) => this.#tell({ kind: 'error', error }),
+    }) as UntypedServiceImplementation;
     this.registered = new Promise((resolve, reject) => Object.assign(this.#first, { resolve, reject }));
     // A caller that does not wait for it learns of its failure from the state.
     this.registered.catch(() => undefined);
@@ -218,16 +226,7 @@ class Plugin implements DevicePluginServer {
   #attach(server: Server): void {
     const { ListAndWatch, ...unary } = devicePluginService;
     const definition = { ...unary, ListAndWatch: { ...ListAndWatch, responseSerialize: (list: Buffer) => list } };
-    const answers = answersOf({
-      options: this.#options,
-      has: (id) => this.#lists.has(id),
-      stopped: this.#stopping.signal,
-      failed: (error) => this.#tell({ kind: 'error', error }),
-    });
-    server.addService(definition, {
-      ...(answers as UntypedServiceImplementation),
-      ListAndWatch: (call: ListCall) => this.#lists.open(call),
-    });
+    server.addService(definition, { ...this.#answers, ListAndWatch: (call: ListCall) => this.#lists.open(call) });
     if (this.#options.door !== 'watcher') return;
     server.addService(registrationService, {
       GetInfo: (_: unknown, reply: (failure: null, info: object) => void) =>

@@ -202,6 +202,20 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     await assert.rejects(serve({ directory, socketName: 'taken' }), /taken: it is not a socket/, 'it never served');
   });
 
+  it('leaves nothing of a socket behind when it serves on the next one', async (t) => {
+    const warned: string[] = [];
+    const onWarning = ({ name }: Error): void => void warned.push(name);
+    process.on('warning', onWarning);
+    t.after(() => process.off('warning', onWarning));
+    const [plugin] = await serve({ directory: tempDir(), socketName: 'own.sock', retry: { firstMs: 1, maxMs: 1 } });
+    for (let nth = 0; nth < 15; nth += 1) {
+      rmSync(plugin.socket);
+      await eventually('it serves', () => existsSync(plugin.socket) && plugin.state === 'serving');
+    }
+    await plugin.stop();
+    assert.deepEqual(warned, []);
+  });
+
   it('tells the error that ended it after it served', async () => {
     const directory = tempDir();
     const told: string[] = [];
