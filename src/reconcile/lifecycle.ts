@@ -13,6 +13,7 @@ import type { Endings } from './endings.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
 import { PathLooks } from './path-looks.js';
+import { PathNews } from './path-news.js';
 import { afterPull, isAsked, mayReturn, pullRequest, withoutAsking, type Pulled } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
@@ -42,10 +43,12 @@ export class Lifecycle implements RosterListener {
   readonly #readySince = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   readonly #pathLooks: PathLooks;
+  readonly #pathNews: PathNews;
   #stopped = false;
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports;
+    this.#pathNews = new PathNews(ports);
     this.#pathLooks = new PathLooks(ports, (instance) => this.#look(instance));
     this.#graces = new Graces({
       clock: ports.clock,
@@ -111,11 +114,15 @@ export class Lifecycle implements RosterListener {
     }
   }
 
-  #look(instance: Instance): void {
+  /** Looks at an instance. @returns milliseconds until it may; 0: it has */
+  #look(instance: Instance): number {
     const { reconciler, endpoints, reports } = this.#ports;
     const look = lookFor(instance, reconciler.has(instance.id, instance.socketKey));
-    if (look === 'path') reports.checkPath(instance);
     if (look === 'listener') this.#carryOut(instance, afterListenerLook(instance, endpoints.isListening(instance)));
+    if (look !== 'path') return 0;
+    const waitMs = this.#pathNews.waitMs(instance);
+    if (waitMs === 0 && reports.checkPath(instance)) this.#pathNews.told(instance);
+    return waitMs;
   }
 
   #want({ id, socketKey }: Instance, delayMs: number, attempt: (signal: AbortSignal) => Promise<Attempt>): void {

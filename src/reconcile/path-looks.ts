@@ -1,6 +1,6 @@
 // Looks at known instances, those whose name changed or all, a few in each turn of the loop. The owner of a socket determines how
 // long a look takes (directories on the way, a fallback that is connected to), so users take turns.
-import type { Clock } from '../kernel/clock.js';
+import type { Alarm, Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import type { UserFacts } from '../model/ids.js';
 import { strangerUserOf, type Instance } from '../model/instance.js';
@@ -19,16 +19,20 @@ export interface PathLookPorts extends UserFacts {
 export class PathLooks {
   readonly #ports: PathLookPorts;
   readonly #looks: Looks;
+  /** Instances that are looked at when the alarm rings. */
+  readonly #postponed = new Set<string>();
+  #later: Alarm | undefined;
 
-  /** @param look at one instance */
-  constructor(ports: PathLookPorts, look: (instance: Instance) => void) {
+  /** @param look looks at one instance, and says in how many milliseconds it may; 0: it has */
+  constructor(ports: PathLookPorts, look: (instance: Instance) => number) {
     const { clock, roster } = ports;
     this.#ports = ports;
     this.#looks = new Looks({
       clock,
       look: (id) => {
         const instance = roster.get(id);
-        if (instance !== undefined) look(instance);
+        const waitMs = instance === undefined ? 0 : look(instance);
+        if (waitMs > 0) this.#postpone(id, waitMs);
       },
       groupOf: (id) => strangerUserOf(roster.get(id), ports)?.toString() ?? TRUSTED,
       first: TRUSTED,
@@ -50,6 +54,18 @@ export class PathLooks {
 
   /** Forgets waiting looks. */
   stop(): void {
+    this.#later?.cancel();
+    this.#postponed.clear();
     this.#looks.stop();
+  }
+
+  #postpone(id: string, waitMs: number): void {
+    this.#postponed.add(id);
+    this.#later ??= this.#ports.clock.alarm(waitMs, () => {
+      const ids = [...this.#postponed];
+      this.#postponed.clear();
+      this.#later = undefined;
+      for (const one of ids) this.#looks.at(one);
+    });
   }
 }

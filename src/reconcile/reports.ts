@@ -55,11 +55,14 @@ export class Reports implements InstanceReports, NoticeBoard {
     for (const whom of afterServing(instance, { siblings, coexist })) endings.retire(whom);
   }
 
-  /** Looks which socket is at the path of a connected plugin, and enters the outcome. */
-  checkPath(instance: Instance): void {
+  /** Looks which socket is at the path of a connected plugin, and enters the outcome. @returns whether there was something new */
+  checkPath(instance: Instance): boolean {
     const { roster, sockets } = this.#ports;
+    const { state, reason } = instance;
     const report = afterPathLook(instance, sockets.keyAt(instance.socketPath));
-    if (report !== undefined) roster.report(instance.id, report);
+    if (report === undefined) return false;
+    roster.report(instance.id, report);
+    return report.state !== state || report.reason !== reason;
   }
 
   isRegistered(id: string): boolean {

@@ -10,6 +10,8 @@ class Bed {
   readonly instances: Instance[];
   readonly seen: string[] = [];
   readonly looks: PathLooks;
+  /** What the next looks say: they are postponed for so long. */
+  readonly waits: number[] = [];
   #spent = 0;
 
   constructor(...ids: string[]) {
@@ -27,6 +29,7 @@ class Bed {
     this.looks = new PathLooks({ clock, roster, self: { uid: 0 }, userOf } as never, ({ id }) => {
       this.#spent += 1;
       this.seen.push(id);
+      return this.waits.shift() ?? 0;
     });
   }
 }
@@ -69,8 +72,22 @@ describe('looks at the paths of instances', () => {
     assert.equal(bed.seen.length, length, 'an instance that went meanwhile is not looked at');
   });
 
+  it('are made later where they say so, as often as that', async () => {
+    const bed = new Bed(...many(4001, 2));
+    bed.waits.push(500, 500, 0, 200);
+    bed.looks.begin(undefined);
+    assert.deepEqual(bed.seen.splice(0), many(4001, 2));
+    await bed.fake.advance(499);
+    assert.deepEqual(bed.seen, []);
+    await bed.fake.advance(1);
+    assert.deepEqual(bed.seen.splice(0), many(4001, 2));
+    await bed.fake.advance(200);
+    assert.deepEqual(bed.seen, ['4001/1.sock']);
+  });
+
   it('end with a stop', async () => {
     const bed = new Bed(...many(4001, 250));
+    bed.waits.push(1000);
     bed.looks.begin(undefined);
     const { length } = bed.seen;
     bed.looks.stop();
