@@ -123,15 +123,19 @@ export class Asking {
   ): Promise<PluginAnswer | AllocationRefusal> {
     this.#ports.store.expect();
     this.#time.charge(uid, (granted.length - 1) * CALL_MS);
-    const failed = new AbortController();
-    const both = granted.length === 1 ? signal : AbortSignal.any([signal, failed.signal]);
+    // A signal for each: a lease may have more plugins than Node takes for no leak of listeners.
+    const calls = granted.map((one) => ({ one, halt: new AbortController() }));
+    const giveUp = (reason: unknown): void => calls.forEach(({ halt }) => halt.abort(reason));
+    const left = (): void => giveUp(signal.reason);
+    signal.addEventListener('abort', left, { once: true });
+    if (signal.aborted) left();
     const answers = await Promise.all(
-      granted.map(async (one) => {
-        const answer = await this.#inLine(one, uid, both);
-        if ('code' in answer) failed.abort(new Error('another plugin of the lease failed'));
+      calls.map(async ({ one, halt }) => {
+        const answer = await this.#inLine(one, uid, halt.signal);
+        if ('code' in answer) giveUp(new Error('another plugin of the lease failed'));
         return { resource: one.resource, answer };
       }),
-    );
+    ).finally(() => signal.removeEventListener('abort', left));
     const good = answers.flatMap(({ resource, answer }) => ('code' in answer ? [] : [{ resource, answer }]));
     const refusals = answers.flatMap(({ answer }) => ('code' in answer ? [answer] : []));
     // The one that failed by itself is the cause; the others were given up for it.

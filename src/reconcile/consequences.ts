@@ -10,8 +10,11 @@ import { isWorthPulling, waitMs } from './pull.js';
 const MAX_FALLBACKS = 2;
 /** Incarnations of one plugin that are connected and have not delivered a list. */
 const MAX_WAITING = 4;
-/** Incarnations of one plugin that are lost and have not delivered a list: each keeps a descriptor and a place in the checkpoint. */
-const MAX_LOST = 4;
+/**
+ * Incarnations of one plugin that are lost or in quarantine and have not delivered a list: each keeps a descriptor and a place in
+ * the checkpoint.
+ */
+const MAX_AWAY = 4;
 /** While a lost plugin's socket still listens it is given this long to come back before its predecessor is asked. */
 const FALLBACK_AFTER_MS = 2000;
 /** A session that lasted this long has proved itself: coming back to it starts without a wait. */
@@ -54,7 +57,7 @@ export function afterChange(instance: Instance, before: PluginState | undefined,
   if (isLost(instance)) return [...noted, ...lost(instance, { ...facts, failures })];
   switch (instance.state) {
     case 'quarantined':
-      return [...noted, ...fallBack(facts.siblings, 0)];
+      return [...noted, ...fallBack(facts.siblings, 0), ...surplusAway(facts)];
     case 'gone':
       return [...noted, ...over(instance, facts)];
     default:
@@ -139,7 +142,8 @@ function provenAnew(instance: Instance, { servedForMs }: Facts): boolean {
   return !isConnected(instance) && servedForMs !== undefined && servedForMs >= PROVEN_AFTER_MS;
 }
 
-function lost(instance: Instance, { siblings, coexist, isListening, failures, updateIntervalMs }: Facts): Action[] {
+function lost(instance: Instance, facts: Facts): Action[] {
+  const { siblings, isListening, failures, updateIntervalMs } = facts;
   const actions: Action[] = [];
   // Its session watches no list, and must not say again that all is well.
   if (instance.reason === 'recycle-unanswered') actions.push({ do: 'end-session' });
@@ -149,12 +153,12 @@ function lost(instance: Instance, { siblings, coexist, isListening, failures, up
   }
   // Without its registration socket it does not come back, although its service may listen on, for another registrar.
   const mayComeBack = isListening && instance.reason !== 'socket-removed';
-  const surplus = siblings.filter((one) => isLost(one) && (coexist || !one.isServing)).slice(MAX_LOST);
-  return [
-    ...actions,
-    ...fallBack(siblings, mayComeBack ? FALLBACK_AFTER_MS : 0),
-    ...surplus.map((whom) => ({ do: 'retire', whom }) as const),
-  ];
+  return [...actions, ...fallBack(siblings, mayComeBack ? FALLBACK_AFTER_MS : 0), ...surplusAway(facts)];
+}
+
+function surplusAway({ siblings, coexist }: Facts): Action[] {
+  const away = siblings.filter((one) => (isLost(one) || one.state === 'quarantined') && (coexist || !one.isServing));
+  return away.slice(MAX_AWAY).map((whom) => ({ do: 'retire', whom }));
 }
 
 function over({ reason }: Instance, { siblings }: Facts): Action[] {

@@ -14,7 +14,7 @@ import { NO_ANSWER } from './leases.js';
 export interface FakeResource {
   devices: { id: string; health: string; numaNodes: number[] }[];
   isReady: boolean;
-  allocate: (ids: readonly string[], counted: Counted) => Promise<PluginAnswer>;
+  allocate: (ids: readonly string[], counted: Counted, signal: AbortSignal) => Promise<PluginAnswer>;
   preferred?: (available: readonly string[], counted: Counted) => Promise<readonly string[]>;
   /** The uid of its plugin, where that is an ordinary user. */
   stranger?: number;
@@ -57,8 +57,8 @@ export async function allocationWorld(
         const { isReady, devices, allocate, preferred } = found;
         const plugin = {
           isPreferredAvailable: preferred !== undefined,
-          allocate: ((ids, _limitMs, _signal, counted) =>
-            allocate(ids, counted)) satisfies AllocatingPlugin['allocate'],
+          allocate: ((ids, _limitMs, signal, counted) =>
+            allocate(ids, counted, signal)) satisfies AllocatingPlugin['allocate'],
           preferred: (({ available }, _limitMs, _signal, counted) =>
             preferred?.(available, counted) ?? Promise.resolve([])) satisfies AllocatingPlugin['preferred'],
         };

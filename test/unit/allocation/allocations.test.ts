@@ -337,7 +337,7 @@ describe('the ledger over random lives', () => {
       /** Those who wait are forgotten, and a request under way was recorded or was not: who asks again is told. */
       const crash = async (key: string): Promise<void> => {
         ask(key);
-        for (let turn = pick(12); turn > 0; turn -= 1) await Promise.resolve();
+        for (let turn = pick(24); turn > 0; turn -= 1) await Promise.resolve();
         life += 1;
         world.crash();
         await settle();

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { noCdi } from '../../../src/allocation/ports.js';
 import type { LeaseRecord, LedgerStore } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { NO_ANSWER } from '../../support/leases.js';
 
 const GPU = 'v/gpu';
 const MANY = 200;
@@ -92,5 +93,33 @@ describe('many leases that end at once', () => {
     assert.deepEqual([allocations.leases().length, machine.disk.size], [0, 0]);
     // One more says that nothing is unknown any more.
     assert.deepEqual([seen.writes, files.seen.removed, files.seen.most], [2, MANY, 1]);
+  });
+});
+
+describe('a lease of more resources than Node takes for no leak of listeners', () => {
+  it('is given without a warning', async (t) => {
+    const warned: string[] = [];
+    const onWarning = ({ name }: Error): void => void warned.push(name);
+    process.on('warning', onWarning);
+    t.after(() => process.off('warning', onWarning));
+    const machine = new FakeMachine();
+    const resources = Array.from({ length: 16 }, (_, nth) => `v/r${String(nth)}`);
+    for (const resource of resources) {
+      machine.offer(resource, 'a').allocate = (_ids, _counted, signal) => {
+        signal.addEventListener('abort', () => undefined); // as a call of a plugin does
+        return Promise.resolve(NO_ANSWER);
+      };
+    }
+    const { allocations } = await allocationWorld(machine);
+    const wants = resources.map((resource) => ({ resource, count: 1, ids: [], numa: '' }));
+    const given = allocations.allocate(
+      { ...request('v/r0', { key: 'k' }), wants },
+      { uid: 0, process: undefined },
+      new AbortController().signal,
+    );
+    await machine.clock.advance(1000);
+    assert.ok((await given).ok);
+    await new Promise((resolve) => setImmediate(resolve)); // warnings are told in the next turn
+    assert.deepEqual(warned, []);
   });
 });

@@ -114,8 +114,15 @@ describe('the consequence of a change', () => {
     ]);
   });
 
-  it('of a fifth lost incarnation without a list is that the oldest of them is let go, and never one that has served', () => {
-    const lost = (isServing: boolean): Instance => one({ state: 'held', reason: 'connection-lost', isServing });
+  it('of a fifth incarnation without a list that is lost or in quarantine is that the oldest of them is let go, and never one that has served', () => {
+    let made = 0;
+    const lost = (isServing: boolean): Instance => {
+      const isQuarantined = (made += 1) % 2 === 0;
+      const { state, reason } = isQuarantined
+        ? ({ state: 'quarantined', reason: 'quarantine' } as const)
+        : ({ state: 'held', reason: 'connection-lost' } as const);
+      return one({ state, reason, isServing });
+    };
     const served = lost(true);
     const all = Array.from({ length: 5 }, () => lost(false));
     const last = all[4];
@@ -127,6 +134,8 @@ describe('the consequence of a change', () => {
     assert.deepEqual(retired([served, ...all.slice(1)], false), []);
     assert.deepEqual(retired([served, ...all], false), [all[0]]);
     assert.deepEqual(retired([served, ...all.slice(1)], true), [served], 'where all serve side by side the oldest');
+    Object.assign(last, { state: 'quarantined', reason: 'quarantine' });
+    assert.deepEqual(retired([served, ...all], false), [all[0]]);
   });
 
   it('of a first list is that older ones are let go, and none that is still being asked', () => {
