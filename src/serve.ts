@@ -244,4 +244,11 @@ function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): voi
   };
   process.on('uncaughtException', die);
   process.on('unhandledRejection', die);
+  // Node's own lines on stderr are none of this log. One of each kind tells enough: a repeated one would be a flood.
+  const warned = new Set<string>();
+  process.removeAllListeners('warning').on('warning', ({ name, message, stack }) => {
+    if (warned.has(name)) return;
+    warned.add(name);
+    log.warn('broker.node-warning', `Node.js warns of something in the broker: ${message}`, { stack: stack ?? '' });
+  });
 }

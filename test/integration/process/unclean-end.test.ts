@@ -10,7 +10,11 @@ import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('a broker that is told to stop', () => {
-  const end = async (preload: readonly string[]): Promise<[code: number | null, errors: string[]]> => {
+  const end = async (
+    preload: readonly string[],
+    shown = '"level":"error"',
+    until = (_log: string): boolean => true,
+  ): Promise<[code: number | null, lines: string[]]> => {
     const root = tempDir();
     const config = path.join(root, 'config.yaml');
     writeFileSync(config, JSON.stringify({ http: { listen: 'off' } }));
@@ -20,13 +24,29 @@ describe('a broker that is told to stop', () => {
     child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
     const ended = once(child, 'close');
     await eventually('it serves', () => existsSync(path.join(root, 'device-plugins', 'kubelet.sock')));
+    await eventually('it has said it', () => until(log));
     child.kill('SIGTERM');
     const [code] = (await ended) as [number | null];
-    return [code, log.split('\n').filter((line) => line.includes('"level":"error"'))];
+    return [code, log.split('\n').filter((line) => line.includes(shown))];
   };
 
   it('ends with 0', async () => {
     assert.deepEqual(await end([]), [0, []]);
+  });
+
+  it('has told a warning of Node.js once, as a line of its log', async () => {
+    const warn = "setInterval(() => process.emitWarning('planted'), 50).unref()";
+    const isTold = (log: string): boolean => log.includes('planted');
+    const [code, lines] = await end(
+      ['--import', `data:text/javascript,${encodeURIComponent(warn)}`],
+      'planted',
+      isLater,
+    );
+    assert.equal(code, 0);
+    assert.deepEqual(
+      lines.map((line) => (JSON.parse(line) as { event: string }).event),
+      ['broker.node-warning'],
+    );
   });
 
   it('ends with 1 when something of it could not be ended in order, and says in one line what', async () => {
