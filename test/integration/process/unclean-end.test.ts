@@ -40,7 +40,7 @@ describe('a broker that is told to stop', () => {
     const [code, lines] = await end(
       ['--import', `data:text/javascript,${encodeURIComponent(warn)}`],
       'planted',
-      isLater,
+      isTold,
     );
     assert.equal(code, 0);
     assert.deepEqual(
