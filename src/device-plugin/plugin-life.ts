@@ -11,6 +11,9 @@ const BIND_AGAIN_MS = 100;
 /** A refusal can put the next try off by this much at most, since anybody may have answered at kubelet.sock for a moment. */
 const LONGEST_RETRY_AFTER_MS = 600_000;
 
+/** Sockets that a plugin may lose in a minute, as in restarts of a kubelet, before it takes its time. */
+const LOSSES_A_MINUTE = 4;
+
 /** How a plugin lives. Durations are milliseconds. */
 export interface Habits {
   readonly door: 'register' | 'watcher';
@@ -31,6 +34,11 @@ export interface Habits {
   readonly onNotifyFalse: 'retry' | 'exit' | 'hang';
   /** The pause before the next try after so many failed ones in a row, from 1; a longer RetryInfo is respected, up to ten minutes. */
   readonly pauseAfter: (failures: number) => number;
+  /**
+   * The pause before it serves on a new socket when it loses one more often than in restarts of a kubelet: somebody removes it, and a
+   * plugin that registers for each removal exceeds what a registry takes from it. It goes on serving meanwhile.
+   */
+  readonly pauseAfterLosses: number;
   /** Registers again and again, so often, on a new socket each time where `fresh`. */
   readonly registerEvery?: number | undefined;
   readonly registerCount?: number | undefined;
@@ -71,6 +79,9 @@ export class PluginLife {
   #name = '';
   #registrations = 0;
   #failures = 0;
+  /** When its last sockets were lost, and before when a registry said that it takes no call; as performance.now(). */
+  #lostAt: readonly number[] = [];
+  #notBefore = 0;
   /** The kubelet socket that this very socket is registered with. */
   #registeredWith: string | undefined;
 
@@ -129,8 +140,24 @@ export class PluginLife {
       if (event === 'notify-false') return this.#afterNotifyFalse();
       if (!this.#plugin.isLost() && this.#isRegistered()) continue;
       if (onRegistryEvent === 'exit') this.#finish(exitCode);
-      else if (onRegistryEvent === 'restart' || this.#plugin.isLost()) await this.#serve();
+      else if (onRegistryEvent === 'restart' || this.#plugin.isLost()) {
+        if (event === 'own-socket-lost') await this.#restAfterLoss();
+        await this.#serve();
+      }
       return;
+    }
+  }
+
+  /** Serves on as long as it is no use to register again; a new kubelet.sock ends that. */
+  async #restAfterLoss(): Promise<void> {
+    const now = performance.now();
+    const { pauseAfterLosses } = this.#habits;
+    this.#lostAt = [...this.#lostAt.filter((at) => now - at < 60_000), now].slice(-LOSSES_A_MINUTE - 1);
+    const isOften = this.#registeredWith !== undefined && this.#lostAt.length > LOSSES_A_MINUTE;
+    const until = Math.max(now + (isOften ? pauseAfterLosses : 0), pauseAfterLosses > 0 ? this.#notBefore : 0);
+    for (let leftMs = until - now; leftMs > 0; leftMs = until - performance.now()) {
+      const event = await this.#wakeUp.wait(leftMs);
+      if (event === 'kubelet-socket-created' || this.#wakeUp.isOver) return;
     }
   }
 
@@ -159,6 +186,7 @@ export class PluginLife {
     if (this.#wakeUp.isOver) return undefined;
     const ms = Math.round(performance.now() - start);
     this.#failures = outcome.kind === 'registered' ? 0 : this.#failures + 1;
+    this.#notBefore = 0;
     const pause = this.#pauseAfter(outcome);
     this.#tell.registered(outcome, ms, pause);
     if (!this.#plugin.isServing) {
@@ -176,6 +204,7 @@ export class PluginLife {
     if (outcome.kind === 'registered') return this.#pauseAfterSuccess();
     if (outcome.kind === 'unreachable') return pauseAfter(this.#failures);
     const toldMs = Math.min(outcome.retryAfterMs, LONGEST_RETRY_AFTER_MS);
+    this.#notBefore = performance.now() + toldMs;
     return onRefused === 'retry' ? Math.max(pauseAfter(this.#failures), toldMs) : undefined;
   }
 

@@ -22,6 +22,8 @@ const REGISTER_MS = 30_000;
 /** Events of files may be lost: this often is looked. */
 const LOOK_MS = 5_000;
 const RETRY = { firstMs: 250, maxMs: 30_000 };
+/** Longer than `flood.register.interval` of the broker. */
+const LOSS_PAUSE_MS = 3_000;
 const MIN_INTERVAL_MS = 100;
 /** Of a resource's name, in its socket's: the path of a socket has 107 bytes. */
 const LONGEST_NAME = 40;
@@ -101,6 +103,7 @@ class Plugin implements DevicePluginServer {
         onNotifyFalse: 'retry',
         fresh: false,
         exitCode: 0,
+        pauseAfterLosses: LOSS_PAUSE_MS,
         pauseAfter: (failures) => backoffMs(failures, bounds, Math.random()),
       },
       this.#served(),

@@ -91,6 +91,7 @@ function habitsOf(options: DeviceSimOptions, api: DevicePluginApi): Habits {
     kubeletSocket: options.kubeletSocket ?? path.join(dir, 'kubelet.sock'),
     directory: door === 'register' ? dir : registry,
     newName: socketNames(options),
+    pauseAfterLosses: 0,
     pauseAfter: () => retry,
     request: (name) =>
       requestSerialize({

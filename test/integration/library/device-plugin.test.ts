@@ -202,6 +202,26 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     await assert.rejects(serve({ directory, socketName: 'taken' }), /taken: it is not a socket/, 'it never served');
   });
 
+  it('serves on without its socket for a while where somebody removes it again and again, until kubelet.sock is new', async () => {
+    const directory = tempDir();
+    const registry = await TestRegistry.start(directory);
+    opened.push(registry);
+    const [plugin, told] = await serve({ directory, socketName: 'own.sock' });
+    await plugin.registered;
+    const isBack = (): boolean => existsSync(plugin.socket) && plugin.state === 'registered';
+    const losses = (): number =>
+      told.filter((event) => event.kind === 'registry-event' && event.what === 'socket-gone').length;
+    for (let nth = 1; nth <= 5; nth += 1) {
+      await eventually('it is registered', isBack);
+      rmSync(plugin.socket);
+      await eventually('it has noticed', () => losses() >= nth);
+    }
+    assert.deepEqual([existsSync(plugin.socket), plugin.state, registry.requests.length], [false, 'registered', 5]);
+    await registry.serve();
+    await eventually('it serves', isBack);
+    assert.equal(registry.requests.length, 6);
+  });
+
   it('leaves nothing of a socket behind when it serves on the next one', async (t) => {
     const warned: string[] = [];
     const onWarning = ({ name }: Error): void => void warned.push(name);
