@@ -1,21 +1,20 @@
 // The offer of a resource: the newest list of the instance that speaks for it, and the calls to its plugin.
 import type { Device } from '../model/device.js';
+import type { UserFacts } from '../model/ids.js';
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
 import { strangerOf, type Instance } from '../model/instance.js';
 import type { Offer } from './ports.js';
 import type { ResourceRules } from './resource-rules.js';
 
 /** The sources of offers. */
-export interface OfferPorts {
+export interface OfferPorts extends UserFacts {
   readonly resources: Pick<ServedResources, 'of'>;
   readonly plugins: Pick<DevicePlugins, 'callsOf'>;
-  /** The broker's own user. */
-  readonly ownUid: number;
   readonly rules: Pick<ResourceRules, 'uidsOf'>;
   /** The devices of the newest list of a resource. DecodedLists (inventory/decoded-lists) has them. */
   readonly decoded: {
-    of(resource: string, list: Buffer): readonly Device[];
-    prepare(resource: string, list: Buffer): Promise<void> | undefined;
+    of(resource: string, list: Buffer, sender: number | undefined): readonly Device[];
+    prepare(resource: string, list: Buffer, sender: number | undefined): Promise<void> | undefined;
   };
 }
 
@@ -34,16 +33,17 @@ export class Offers {
     if (served === undefined) return undefined;
     const { instance, list } = served;
     const calls = plugins.callsOf(instance.id);
+    const [stranger, user] = [this.#strangerOf(resource, instance), this.#userOf(resource, instance)];
     const isPreferredAvailable = optionsOf(instance.facts).preferredAllocationAvailable;
     return {
       isReady: list !== undefined && instance.state === 'ready',
       state: `${instance.state} (${instance.reason})`,
       instanceId: instance.id,
-      stranger: this.#strangerOf(resource, instance),
+      stranger,
       listed: list?.devices ?? 0,
       // Read only for decisions about devices; most readers need the plugin alone.
       get devices(): readonly Device[] | undefined {
-        return list === undefined ? undefined : decoded.of(resource, list.raw);
+        return list === undefined ? undefined : decoded.of(resource, list.raw, user);
       },
       plugin: calls === undefined ? undefined : { isPreferredAvailable, ...calls },
     };
@@ -59,11 +59,17 @@ export class Offers {
     const { resources, decoded } = this.#ports;
     const ready: Promise<void>[] = [];
     for (const name of names) {
-      const list = resources.of(name)?.list;
-      const prepared = list === undefined ? undefined : decoded.prepare(name, list.raw);
+      const { list, instance } = resources.of(name) ?? {};
+      const prepared = list === undefined ? undefined : decoded.prepare(name, list.raw, this.#userOf(name, instance));
       if (prepared !== undefined) ready.push(prepared);
     }
     return ready.length === 0 ? undefined : Promise.all(ready);
+  }
+
+  /** The user of that uid. */
+  #userOf(resource: string, instance: Instance | undefined): number | undefined {
+    const stranger = this.#strangerOf(resource, instance);
+    return stranger === undefined ? undefined : this.#ports.userOf(stranger);
   }
 
   #strangerOf(resource: string, instance: Instance | undefined): number | undefined {

@@ -63,7 +63,7 @@ export class Leases {
     const { core } = parts.broker;
     const rules = new ResourceRules(core.offered, live);
     const offers = new Offers({
-      ...{ ownUid, rules },
+      ...{ ownUid, userOf, rules },
       resources: core.offered,
       plugins: core.devicePlugins,
       decoded: new DecodedLists({ decode: devicesOf, decodeInTurns: devicesInTurns, clock }),

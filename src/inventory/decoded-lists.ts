@@ -1,17 +1,17 @@
 // Lists of devices that are kept decoded, because deciding about devices reads them again and again. Long ones are decoded
 // one after the other, giving way to others, and in a part of the time: a plugin can make its lists as long, and change
-// them as often, as it likes.
-import { sleep, type Clock } from '../kernel/clock.js';
-import { restMs } from '../kernel/pace.js';
+// them as often, as it likes. Those of ordinary users have a line and shares of the room of their own.
+import type { Clock } from '../kernel/clock.js';
 import type { Device } from '../model/device.js';
+import { DecodingLine } from './decoding-line.js';
 
 /** Lists that are kept, and how many devices they may have together; of the newest list any number. */
 const MOST_LISTS = 32;
 const MOST_DEVICES = 262_144;
+/** One ordinary user's lists have a quarter. */
+const SHARES = 4;
 /** Bytes of a list that is decoded whenever it is asked for: about a millisecond. */
 const SHORT_BYTES = 64 * 1024;
-/** After a long list was decoded, so many times that long no other one is. */
-const REST = 3;
 /** A long list that nobody asked for so long is not kept. */
 const KEPT_MS = 30_000;
 
@@ -23,9 +23,13 @@ export interface DecodedListsPorts {
   readonly clock: Clock;
 }
 
+/** The ordinary user whose plugin sent a list; undefined: root, the broker's own user, or one whom a rule names. */
+type Sender = number | undefined;
+
 interface Known {
   readonly raw: Buffer;
   readonly devices: readonly Device[];
+  readonly sender: Sender;
   usedAt: number;
 }
 
@@ -34,8 +38,6 @@ interface Wanted {
   raw: Buffer;
   hasBegun: boolean;
   readonly ready: Promise<readonly Device[] | undefined>;
-  /** Milliseconds that it took, once it is ready. */
-  tookMs: number;
 }
 
 /** The newest list of each of some resources, decoded. */
@@ -44,28 +46,29 @@ export class DecodedLists {
   readonly #known = new Map<string, Known>();
   /** Long lists that are waited for; a newer one takes the place of one that nobody began with. */
   readonly #wanted = new Map<string, Wanted>();
-  #line: Promise<void> = Promise.resolve();
+  readonly #lines: { readonly trusted: DecodingLine; readonly strangers: DecodingLine };
   #isSweeping = false;
 
   constructor(ports: DecodedListsPorts) {
     this.#ports = ports;
+    this.#lines = { trusted: new DecodingLine(ports.clock), strangers: new DecodingLine(ports.clock) };
   }
 
   /**
    * The devices of a resource's list; decoded at once where they are not at hand (see {@link prepare}). A long list that came
    * after `prepare` was called is replaced by the one before: listeners look again when it is at hand.
    */
-  of(resource: string, raw: Buffer): readonly Device[] {
+  of(resource: string, raw: Buffer, sender?: Sender): readonly Device[] {
     const known = this.#known.get(resource);
     const isUsable = known?.raw === raw || raw.length > SHORT_BYTES;
-    if (known === undefined || !isUsable) return this.#keep(resource, raw, this.#ports.decode(raw));
+    if (known === undefined || !isUsable) return this.#keep(resource, raw, sender, this.#ports.decode(raw));
     known.usedAt = this.#ports.clock.mono();
     return known.devices;
   }
 
   /** Has a list, or a newer one, at hand when it resolves. Undefined: it is at hand, or short. Never rejects. */
-  prepare(resource: string, raw: Buffer): Promise<void> | undefined {
-    return this.#isAtHand(resource, raw) ? undefined : this.#made(resource, raw).then(() => undefined);
+  prepare(resource: string, raw: Buffer, sender?: Sender): Promise<void> | undefined {
+    return this.#isAtHand(resource, raw) ? undefined : this.#made(resource, raw, sender).then(() => undefined);
   }
 
   /** The devices of a list, or of one that came since; a long one is only ever decoded in its turn. */
@@ -79,49 +82,66 @@ export class DecodedLists {
   }
 
   /** Decodes once for all callers that come before it has begun, the newest list that they know. */
-  #made(resource: string, raw: Buffer): Promise<readonly Device[] | undefined> {
+  #made(resource: string, raw: Buffer, sender?: Sender): Promise<readonly Device[] | undefined> {
     const wanted = this.#wanted.get(resource);
     if (wanted !== undefined && (!wanted.hasBegun || wanted.raw === raw)) {
       wanted.raw = raw;
       return wanted.ready;
     }
-    const ready = this.#line.then(() => this.#decode(resource, next));
-    const next: Wanted = { raw, hasBegun: false, ready, tookMs: 1 };
+    const line = sender === undefined ? this.#lines.trusted : this.#lines.strangers;
+    const ready = new Promise<readonly Device[] | undefined>((resolve) =>
+      line.add(sender, async () => resolve(await this.#decode(resource, next, sender))),
+    );
+    const next: Wanted = { raw, hasBegun: false, ready };
     this.#wanted.set(resource, next);
-    this.#line = ready.then(() => sleep(this.#ports.clock, restMs(next.tookMs, REST)));
     return ready;
   }
 
   /**
    * Undefined when decoding fails: `of` reports it to callers that need the list. Lists behind it are decoded all the same.
    */
-  async #decode(resource: string, wanted: Wanted): Promise<readonly Device[] | undefined> {
+  async #decode(resource: string, wanted: Wanted, sender: Sender): Promise<readonly Device[] | undefined> {
     wanted.hasBegun = true;
     const { raw } = wanted;
-    const { clock, decodeInTurns } = this.#ports;
-    const startedAt = clock.mono();
     try {
-      return this.#keep(resource, raw, await decodeInTurns(raw));
+      return this.#keep(resource, raw, sender, await this.#ports.decodeInTurns(raw));
     } catch {
       return undefined;
     } finally {
-      wanted.tookMs = Math.max(1, clock.mono() - startedAt);
       if (this.#wanted.get(resource) === wanted) this.#wanted.delete(resource);
     }
   }
 
-  #keep(resource: string, raw: Buffer, devices: readonly Device[]): readonly Device[] {
+  #keep(resource: string, raw: Buffer, sender: Sender, devices: readonly Device[]): readonly Device[] {
     this.#known.delete(resource);
-    this.#known.set(resource, { raw, devices, usedAt: this.#ports.clock.mono() });
-    let all = 0;
-    for (const known of this.#known.values()) all += known.devices.length;
-    for (const [oldest, known] of this.#known) {
-      if (this.#known.size === 1 || (this.#known.size <= MOST_LISTS && all <= MOST_DEVICES)) break;
-      this.#known.delete(oldest);
-      all -= known.devices.length;
-    }
+    this.#known.set(resource, { raw, devices, sender, usedAt: this.#ports.clock.mono() });
+    const known = [...this.#known];
+    if (sender !== undefined)
+      this.#forget(
+        known.filter(([, one]) => one.sender === sender),
+        SHARES,
+      );
+    // Of all, those of ordinary users go first.
+    const [strangers, trusted] = [true, false].map((is) =>
+      known.filter(([, one]) => (one.sender !== undefined) === is),
+    );
+    this.#forget([...(strangers ?? []), ...(trusted ?? [])], 1);
     if (raw.length > SHORT_BYTES) this.#sweepLater();
     return devices;
+  }
+
+  /** Keeps of some lists, the first to go first, as many as have their share of the room; the newest one stays. */
+  #forget(lists: readonly (readonly [resource: string, known: Known])[], shares: number): void {
+    let left = lists.filter(([resource]) => this.#known.has(resource));
+    const newest = [...this.#known.keys()].at(-1);
+    let devices = left.reduce((sum, [, known]) => sum + known.devices.length, 0);
+    for (const [resource, known] of left) {
+      if (left.length <= MOST_LISTS / shares && devices <= MOST_DEVICES / shares) return;
+      if (resource === newest) continue;
+      this.#known.delete(resource);
+      left = left.filter(([one]) => one !== resource);
+      devices -= known.devices.length;
+    }
   }
 
   #sweepLater(): void {

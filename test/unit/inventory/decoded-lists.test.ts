@@ -131,4 +131,37 @@ describe('decoded lists', () => {
     }, /cannot be read/);
     assert.deepEqual(decoded, ['l5', 'l2', 's1']);
   });
+
+  it('of ordinary users take turns, and those of root wait for none of them', async () => {
+    const { lists, decoded, clock } = bed();
+    for (let nth = 0; nth < 20; nth += 1) void lists.prepare(`v/a${String(nth)}`, list('a1'), 4001);
+    void lists.prepare('v/b', list('b1'), 4002);
+    void lists.prepare('v/root', list('r1'));
+    await clock.advance(10);
+    assert.deepEqual(decoded, ['a1', 'r1']);
+    await clock.advance(40);
+    assert.deepEqual(decoded, ['a1', 'r1', 'b1']);
+    await clock.advance(19 * 40);
+    assert.equal(decoded.length, 22);
+  });
+
+  it('of one ordinary user have a quarter of the room, and push out no list of root', () => {
+    const { lists, decoded } = bed();
+    const kept = (name: string, sender?: number): boolean => {
+      const { length } = decoded;
+      lists.of(`v/${name}`, all.get(name) ?? Buffer.alloc(0), sender);
+      return decoded.length === length;
+    };
+    const all = new Map<string, Buffer>();
+    const make = (name: string, sender?: number): void => {
+      all.set(name, list(name, 100));
+      lists.of(`v/${name}`, all.get(name) ?? Buffer.alloc(0), sender);
+    };
+    for (let nth = 0; nth < 24; nth += 1) make(`r${String(nth)}`);
+    for (let nth = 0; nth < 9; nth += 1) make(`a${String(nth)}`, 4001);
+    assert.deepEqual([kept('a1', 4001), kept('a8', 4001), kept('r0')], [true, true, true]);
+    for (let nth = 0; nth < 8; nth += 1) make(`b${String(nth)}`, 4002);
+    assert.ok(Array.from({ length: 24 }, (_, nth) => `r${String(nth)}`).every((name) => kept(name)));
+    assert.equal(kept('a8', 4001), false);
+  });
 });
