@@ -1,7 +1,7 @@
-// Leases whose devices cannot be used: they stay, and their owners are told. A look goes through all devices of all leases
-// concerned, and plugins decide how often there is one: it is taken in slices, and in a share of the time.
+// Leases whose devices cannot be used: they stay, and their owners are told.
 import { Alarms } from './alarms.js';
 import { restMs } from '../kernel/pace.js';
+import { ImpairmentLooks, REST, SLICE_MS } from './impairment-looks.js';
 import { impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
 import type { Lease } from '../model/lease.js';
 import type { Entry, Ledger } from './ledger.js';
@@ -13,11 +13,6 @@ const LOST: Impairment = {
   message: 'the answers of its plugins are lost; the plugins are asked again with its key',
 };
 
-/** A look goes on for so long before everything else has a turn. */
-const SLICE_MS = 3;
-/** After a look of more than a slice the next one comes so many times later: a fifth of the time. */
-const REST = 4;
-
 /** Looks at devices. */
 export class Impairments {
   readonly #ports: AllocationPorts;
@@ -25,6 +20,8 @@ export class Impairments {
   readonly #telling: Telling;
   readonly #isSettled: () => boolean;
   readonly #alarms: Alarms;
+  /** By the user whose resources are looked at; undefined: all others'. */
+  readonly #looks = new Map<number | undefined, ImpairmentLooks>();
   /** Resources to look at after the look that is under way; undefined: there is none. */
   #next: Set<string> | 'all' | undefined;
   #isLooking = false;
@@ -54,54 +51,59 @@ export class Impairments {
     if (!this.#isLooking) void this.#lookOn();
   }
 
-  /** One look after the other: a late word about an old list must not come after that about a newer one. */
+  /** Finds the leases concerned, and has those of each user's resources looked at by themselves. */
   async #lookOn(): Promise<void> {
     this.#isLooking = true;
-    const { clock, nextTurn } = this.#ports;
+    const { clock } = this.#ports;
     while (this.#next !== undefined) {
       const changed = this.#next;
       this.#next = undefined;
-      let since = clock.mono();
-      let tookMs = 0;
-      const isLong = (): boolean => clock.mono() - since >= SLICE_MS;
-      const giveWay = async (until: Promise<unknown>): Promise<void> => {
-        tookMs += clock.mono() - since;
-        await until;
-        since = clock.mono();
-      };
-      const entries = new Map<Entry, Lease['granted']>();
-      const taken = new Map<string, Map<string, Lease>>();
+      const since = clock.mono();
+      const entries = new Map<number | undefined, Entry[]>();
+      const users = new Map<string, number | undefined>();
       for (const entry of this.#ledger.all()) {
         const { granted } = entry.lease;
         if (changed !== 'all' && !granted.some(({ resource }) => changed.has(resource))) continue;
-        entries.set(entry, granted);
-        for (const { resource } of granted) if (!taken.has(resource)) taken.set(resource, new Map());
+        const user = this.#userOf(granted, users);
+        const others = entries.get(user);
+        if (others === undefined) entries.set(user, [entry]);
+        else others.push(entry);
       }
-      this.#ledger.takenOfAll(taken);
-      const listed = new Map<string, ReturnType<Listed>>();
-      for (const [resource, devices] of taken) {
-        if (isLong()) await giveWay(nextTurn());
-        const ready = this.#ports.offers.prepare([resource]);
-        if (ready !== undefined) await giveWay(ready);
-        const offer = this.#ports.offers.of(resource);
-        listed.set(
-          resource,
-          listedBy(offer, () => devices),
-        );
-      }
-      const isNews = [...listed.values()].some((one) => one !== 'away');
-      for (const [entry, granted] of entries) {
-        // A start with many leases, before any plugin came back.
-        if (!isNews && entry.lease.state !== 'impaired' && entry.lease.answer.isLost !== true) continue;
-        // A lease that was given or changed meanwhile was looked at then.
-        if (!this.#ledger.has(entry) || entry.lease.granted !== granted) continue;
-        this.look(entry, (resource) => listed.get(resource) ?? 'away');
-        if (isLong()) await giveWay(nextTurn());
-      }
-      tookMs += clock.mono() - since;
+      for (const [user, concerned] of entries) this.#looksOf(user).add(concerned);
+      const tookMs = clock.mono() - since;
       if (tookMs >= SLICE_MS) await new Promise<void>((rested) => this.#alarms.set(restMs(tookMs, REST), rested));
     }
     this.#isLooking = false;
+  }
+
+  /** The ordinary user whose plugins offer devices of a lease, of several the first; undefined: none. */
+  #userOf(granted: Lease['granted'], known: Map<string, number | undefined>): number | undefined {
+    const users = granted.flatMap(({ resource }) => {
+      if (!known.has(resource)) {
+        const stranger = this.#ports.offers.of(resource)?.stranger;
+        known.set(resource, stranger === undefined ? undefined : this.#ports.userOf(stranger));
+      }
+      return known.get(resource) ?? [];
+    });
+    return users.length === 0 ? undefined : Math.min(...users);
+  }
+
+  #looksOf(user: number | undefined): ImpairmentLooks {
+    const known = this.#looks.get(user);
+    if (known !== undefined) return known;
+    const looks = new ImpairmentLooks({
+      ports: this.#ports,
+      ledger: this.#ledger,
+      alarms: this.#alarms,
+      judge: (entry, listed, isNews) => {
+        // A start with many leases, before any plugin came back.
+        const isDue = isNews || entry.lease.state === 'impaired' || entry.lease.answer.isLost === true;
+        if (isDue) this.look(entry, listed);
+      },
+      over: () => this.#looks.delete(user),
+    });
+    this.#looks.set(user, looks);
+    return looks;
   }
 
   /** Looks at the devices of one lease. */

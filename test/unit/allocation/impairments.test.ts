@@ -35,7 +35,11 @@ describe('a look at the devices of leases', () => {
   const RESOURCES = Array.from({ length: 8 }, (_, nth) => `v/r${String(nth)}`);
 
   /** To read the list of a resource takes so long. */
-  function world(listMs = 2) {
+  function world(
+    listMs = 2,
+    more: Partial<AllocationPorts['offers']> & { stranger?: (resource: string) => number | undefined } = {},
+  ) {
+    const { stranger = () => undefined, ...others } = more;
     const fake = new FakeClock();
     let [spent, offers, turns] = [0, 0, 0];
     const ledger = new Ledger();
@@ -47,25 +51,29 @@ describe('a look at the devices of leases', () => {
     };
     const health = new Map<string, string>();
     const offer = (resource: string): Offer => {
-      offers += 1;
-      spent += listMs;
       const devices = [...ledger.takenOf(resource).keys()].map((id) => ({
         ...{ id, numaNodes: [] },
         health: health.get(id) ?? 'Healthy',
       }));
+      let isRead = false;
       return {
         isReady: true,
         state: 'ready',
         instanceId: resource,
-        stranger: undefined,
+        stranger: stranger(resource),
         listed: 4,
-        devices,
+        get devices() {
+          if (!isRead) [offers, spent] = [offers + 1, spent + listMs];
+          isRead = true;
+          return devices;
+        },
         plugin: undefined,
       };
     };
     const ports: Partial<AllocationPorts> = {
       ...{ clock, bootId: 'boot' },
-      offers: { of: offer, prepare: () => undefined },
+      offers: { of: offer, prepare: () => undefined, ...others },
+      userOf: (uid) => uid,
       nextTurn: () => ((turns += 1), Promise.resolve()),
     };
     const followers = { tell: () => undefined, end: () => undefined };
@@ -115,6 +123,34 @@ describe('a look at the devices of leases', () => {
     assert.equal(seen().offers, 8);
     await fake.advance(1);
     assert.equal(seen().offers, 16);
+  });
+
+  it('of one resource waits for no list of an ordinary user, and of a lease with both for that', async () => {
+    const lists = new Map<string, () => void>();
+    const { fake, ledger, health, impairments } = world(0, {
+      stranger: (resource) => (resource === 'v/theirs' ? 4001 : undefined),
+      prepare: ([resource = '']) =>
+        resource === 'v/theirs' ? new Promise((resolve) => lists.set(resource, () => resolve(undefined))) : undefined,
+    });
+    for (const { lease } of [...ledger.all()]) ledger.remove(lease.id);
+    ledger.add(entryOf('root', ['v/root']));
+    ledger.add(entryOf('theirs', ['v/theirs']));
+    ledger.add(entryOf('both', ['v/root', 'v/theirs']));
+    const states = (): string[] => ['root', 'theirs', 'both'].map((id) => ledger.get(id)?.lease.state ?? '');
+    for (const { lease } of ledger.all())
+      for (const { devices } of lease.granted) for (const { id } of devices) health.set(id, 'Unhealthy');
+    impairments.lookAtAll(undefined);
+    await fake.settle();
+    assert.deepEqual(states(), ['impaired', 'active', 'active']);
+    for (const id of ['root of v/root', 'both of v/root']) health.set(id, 'Healthy');
+    impairments.lookAtAll(new Set(['v/root']));
+    await fake.settle();
+    assert.deepEqual(states(), ['active', 'active', 'active'], 'the next look does not wait for the one before');
+    lists.get('v/theirs')?.();
+    await fake.settle();
+    lists.get('v/theirs')?.();
+    await fake.settle();
+    assert.deepEqual(states(), ['active', 'impaired', 'impaired']);
   });
 
   it('does not come again after a stop', async () => {
