@@ -4,7 +4,15 @@ import { visible } from '../../kernel/visible.js';
 import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import { allocatorOf, answered, withAllocator, withWants, type WantOptions } from '../allocator-options.js';
 import { CliError, EXIT } from '../exit.js';
-import { grantedText, LEASE_FORMATS, leaseJson, leaseText, ownerOf, type LeaseFormat } from '../lease-output.js';
+import {
+  grantedText,
+  LEASE_FORMATS,
+  leaseJson,
+  leaseText,
+  ownerOf,
+  shellWord,
+  type LeaseFormat,
+} from '../lease-output.js';
 import { documentText, namesText } from '../output/format.js';
 import { ago, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
@@ -174,5 +182,6 @@ function untilText({ owner, pid, key, expiresAt }: Lease): string {
   if (expiresAt !== '') return expiresAt;
   if (owner?.bind === 'pod') return 'its pod ends';
   if (owner?.bind === 'process') return `pid ${String(pid)} ends`;
-  return owner?.bind === 'cgroup' ? 'its control group ends' : `release --key ${visible(key)}`;
+  // As one word for a shell: it is there to be copied, and others choose keys.
+  return owner?.bind === 'cgroup' ? 'its control group ends' : `release --key ${visible(shellWord(key))}`;
 }

