@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import { allocatorOf, answered, withAllocator, withWants, type WantOptions } from '../allocator-options.js';
+import { compileGlob } from '../../platform/config/globs.js';
 import { CliError, EXIT } from '../exit.js';
 import {
   grantedText,
@@ -13,6 +14,7 @@ import {
   shellWord,
   type LeaseFormat,
 } from '../lease-output.js';
+import { isGlob } from '../names.js';
 import { documentText, namesText } from '../output/format.js';
 import { ago, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
@@ -91,8 +93,13 @@ export function addAllocations(program: Command, terminal: Terminal): void {
     )
     .action(async (resource: string | undefined, options: AddressOptions & WatchOptions<Format>) => {
       const allocator = allocatorOf(options);
+      const matches = resource !== undefined && isGlob(resource) ? compileGlob(resource, 'name') : undefined;
       await show(terminal, showing(options), async () => {
-        const leases = await answered(allocator.list(resource ?? '', terminal.interruption()));
+        const asked = matches === undefined ? (resource ?? '') : '';
+        const all = await answered(allocator.list(asked, terminal.interruption()));
+        const leases = all.filter(
+          ({ granted }) => matches === undefined || granted.some((one) => matches(one.resource)),
+        );
         const { output } = options;
         if (output === 'json' || output === 'yaml') {
           return documentText(leases.map(leaseJson), output, options.watch === true);

@@ -332,6 +332,8 @@ describe('allocate, release and allocations', () => {
       assert.match(stderr, new RegExp(`the lease theirs is uid ${String(uid + 1)}'s and left out: sudo -u`));
     }
     assert.equal((await run(['allocations', '--root', root, '-o', 'name'])).stdout, `${LEASE}\ntheirs\n`);
+    const globbed = async (glob: string) => (await run(['allocations', glob, '--root', root, '-o', 'name'])).stdout;
+    assert.deepEqual([await globbed('v/g*'), await globbed('w/*')], [`${LEASE}\ntheirs\n`, '']);
     const wide = (await run(['allocations', '--root', root, '-o', 'wide'])).stdout.split('\n');
     assert.match(wide[0] ?? '', /^OWNER .* LEASE +KEY +CDI$/);
     assert.match(wide[1] ?? '', / plugin-broker\/lease=\S+ vendor\.example\/gpu=g0$/);
