@@ -4,12 +4,15 @@
  * Control and format characters (escape sequences, line breaks, right-to-left overrides), lone surrogates, separators, and those that
  * a reader is not meant to see (fillers, selectors of variants, tags).
  */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
+const HIDDEN = String.raw`[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]`;
+/** Marks beyond the eighth on one letter, which no script has: piled up they cover the lines around. */
+const PILED = String.raw`\p{M}(?<=\p{M}{9})`;
+const UNSEEN = new RegExp(`${HIDDEN}|${PILED}`, 'u');
 const EACH_UNSEEN = new RegExp(UNSEEN, 'gu');
 /** In JSON text line breaks and tabs stand between its values alone. */
-const EACH_UNSEEN_IN_JSON = new RegExp(`(?![\\n\\t])${UNSEEN.source}`, 'gu');
+const EACH_UNSEEN_IN_JSON = new RegExp(`(?![\\n\\t])${HIDDEN}|${PILED}`, 'gu');
 
-/** Whether there is something in it that nobody sees, and that could forge a line, press a key or steer the terminal. */
+/** Whether there is something in it that nobody sees, or that hides others: it could forge a line, press a key or steer the terminal. */
 export function hasUnseen(text: string): boolean {
   return UNSEEN.test(text);
 }
