@@ -96,7 +96,7 @@ export function addAllocations(program: Command, terminal: Terminal): void {
       const matches = resource !== undefined && isGlob(resource) ? compileGlob(resource, 'name') : undefined;
       await show(terminal, showing(options), async () => {
         const asked = matches === undefined ? (resource ?? '') : '';
-        const all = await answered(allocator.list(asked, terminal.interruption()));
+        const { leases: all, uid } = await answered(allocator.listed(asked, terminal.interruption()));
         const leases = all.filter(
           ({ granted }) => matches === undefined || granted.some((one) => matches(one.resource)),
         );
@@ -106,7 +106,7 @@ export function addAllocations(program: Command, terminal: Terminal): void {
         }
         if (output === 'name') return namesText(leases.map(({ id }) => visible(id)).filter((id) => id !== ''));
         if (output !== 'table' && output !== 'wide') {
-          return shownText(leaseTexts(leases, output, terminal), terminal);
+          return shownText(leaseTexts(leases, output, terminal, uid ?? process.getuid?.()), terminal);
         }
         return leaseTable(leases, terminal.now(), painter(terminal.hasColours), output === 'wide');
       });
@@ -122,12 +122,19 @@ function shownText(text: string, { isTerminal }: Terminal): string {
  * Each lease as `allocate` prints it; one that has nothing of that kind is complained about and spoils nothing. Those of other
  * users are left out, because this is for use: the variables of a lease may come from a plugin of its own user, and a shell of
  * root's that reads them would run what that user chose.
+ *
+ * @param ownUid as the broker sees it: in a container with a user namespace root is another user there
  */
-function leaseTexts(leases: readonly Lease[], format: LeaseFormat, terminal: Terminal): string {
+function leaseTexts(
+  leases: readonly Lease[],
+  format: LeaseFormat,
+  terminal: Terminal,
+  ownUid: number | undefined,
+): string {
   return leases
     .filter(({ id }) => id !== '') // the devices of pods are not ours to use
     .map((lease) => {
-      if (lease.uid !== process.getuid?.()) {
+      if (lease.uid !== ownUid) {
         const user = String(lease.uid);
         terminal.complain(
           `plugin-broker: the lease ${lease.id} is uid ${user}'s and left out: sudo -u '#${user}' plugin-broker allocations -o ${format}`,

@@ -332,6 +332,11 @@ describe('allocate, release and allocations', () => {
       assert.match(stderr, new RegExp(`the lease theirs is uid ${String(uid + 1)}'s and left out: sudo -u`));
     }
     assert.equal((await run(['allocations', '--root', root, '-o', 'name'])).stdout, `${LEASE}\ntheirs\n`);
+    allocator.callerUid = uid + 1; // in another user namespace this user is that one
+    const inside = await run(['allocations', '--root', root, '-o', 'env']);
+    assert.match(inside.stdout, /^# theirs: .*\nexport PATH=\/tmp\/theirs\n$/);
+    assert.match(inside.stderr, new RegExp(`the lease ${LEASE} is uid ${String(uid)}'s and left out`));
+    allocator.callerUid = undefined;
     const globbed = async (glob: string) => (await run(['allocations', glob, '--root', root, '-o', 'name'])).stdout;
     assert.deepEqual([await globbed('v/g*'), await globbed('w/*')], [`${LEASE}\ntheirs\n`, '']);
     const wide = (await run(['allocations', '--root', root, '-o', 'wide'])).stdout.split('\n');
