@@ -13,6 +13,8 @@ const CONFIG = '.dependency-cruiser.cjs';
 const SOUND = {
   'src/kernel/clock.ts': "import type { Tick } from './tick.js';\nexport const now = (): Tick => 0;\n",
   'src/kernel/tick.ts': 'export type Tick = number;\n',
+  'src/kernel/visible.ts':
+    "import type { Tick } from './tick.js';\nexport const visible = (at: Tick): string => String(at);\n",
   'src/model/plugin.ts': "import { now } from '../kernel/clock.js';\nexport const plugin = now();\n",
   'src/admission/port.ts': 'export interface Port {\n  readonly open: boolean;\n}\n',
   'src/admission/admission.ts':
@@ -34,7 +36,9 @@ const SOUND = {
     "import { open } from '../platform/grpc/server.js';\nexport const daemon = [admit, session, open];\n",
   'src/faults/fault-port.ts':
     "import type { daemon } from '../daemon/daemon.js';\nexport const faults = (port: typeof daemon): unknown => port;\n",
-  'src/browser/page.ts': "import type { plugin } from '../model/plugin.js';\nexport type Shown = typeof plugin;\n",
+  'src/browser/page.ts':
+    "import { visible } from '../kernel/visible.js';\nimport type { plugin } from '../model/plugin.js';\n" +
+    'export type Shown = typeof plugin;\nexport const shown = visible(0);\n',
   'src/serve-under-test.ts':
     "import { daemon } from './daemon/daemon.js';\nimport { faults } from './faults/fault-port.js';\nexport const serve = faults(daemon);\n",
   'test/unit/admission.test.ts':
@@ -47,6 +51,11 @@ const VIOLATIONS = [
     rule: 'the-browser-sees-only-views',
     file: 'src/browser/bad.ts',
     text: "import { plugin } from '../model/plugin.js';\nexport const bad = plugin;\n",
+  },
+  {
+    rule: 'the-browser-sees-only-views',
+    file: 'src/browser/bad-clock.ts',
+    text: "import { now } from '../kernel/clock.js';\nexport const bad = now();\n",
   },
   {
     rule: 'nobody-imports-the-browser',

@@ -1,4 +1,5 @@
 // Makes elements. Text only ever becomes text.
+import { visible } from '../kernel/visible.js';
 
 /** The properties of an element: attributes, listeners (`onclick`), `class`. */
 export type Props = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>;
@@ -45,12 +46,4 @@ export function say(element: Element, text: string): void {
 /** Text that others chose: it cannot change the direction or the meaning of the text around it. */
 export function foreign(text: string): HTMLElement {
   return h('bdi', {}, visible(text));
-}
-
-/** Characters that are not to be seen, or turn the others around, as their numbers. */
-export function visible(text: string): string {
-  return text.replaceAll(
-    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

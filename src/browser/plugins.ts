@@ -2,7 +2,8 @@
 import type { PluginRow } from '../model/page-views.js';
 import type { ExplainView } from '../model/views.js';
 import { drawBar } from './bar.js';
-import { fill, foreign, h, s, visible, type Child } from './dom.js';
+import { fill, foreign, h, s, type Child } from './dom.js';
+import { visible } from '../kernel/visible.js';
 import { command, facts, named, section, state, ticking } from './parts.js';
 import type { Store } from './store.js';
 import { Table } from './table.js';

@@ -1,6 +1,7 @@
 // The top of the page: the phase, the needs, and the figures that say how much there is.
 import type { Need } from '../model/page-views.js';
-import { fill, foreign, h, say, visible, type Child } from './dom.js';
+import { fill, foreign, h, say, type Child } from './dom.js';
+import { visible } from '../kernel/visible.js';
 import type { Link } from './link.js';
 import { command, meter, named, section, state, ticking } from './parts.js';
 import type { Store } from './store.js';

@@ -33,7 +33,7 @@ export function leaseText(lease: Lease, format: LeaseFormat): string {
         .join('');
     case 'args':
       return `${cdiNames(lease)
-        .map((name) => quoted(`--device=${name}`))
+        .map((name) => shellWord(`--device=${name}`))
         .join(' ')}\n`;
     case 'text':
       return `${lease.id} has ${grantedText(lease)}\n`;
@@ -60,10 +60,10 @@ function cdiNames({ id, cdiDevices, warnings }: Lease): readonly string[] {
 /** An `export` line for a POSIX shell; a comment for a name that no shell variable can have. */
 function exported(name: string, value: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return `# ${visible(name)} is no name that a shell takes`;
-  return `export ${name}=${quoted(value)}`;
+  return `export ${name}=${shellWord(value)}`;
 }
 
 /** One word for a POSIX shell. */
-function quoted(text: string): string {
+export function shellWord(text: string): string {
   return /^[A-Za-z0-9_./:=,@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,7 @@
 // One event, one line of JSON; the last line of a journal that was closed says so.
 import { believable } from '../kernel/counter.js';
 import { ifPossible } from '../kernel/if-possible.js';
+import { visibleInJson } from '../kernel/visible.js';
 import { EVENT_TYPES, type BrokerEvent, type EventFacts } from '../model/event.js';
 
 /** The meaning of a line. */
@@ -15,15 +16,9 @@ const MAX_FACT = 256;
 
 const TYPES: ReadonlySet<unknown> = new Set(EVENT_TYPES);
 
-/**
- * Characters that JSON leaves as they are and a terminal acts on: people read the file with `tail`, and plugins choose parts of
- * it.
- */
-const UNSAFE = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
-
-/** The line of an event, ended by a line feed. */
+/** The line of an event, ended by a line feed. Nothing in it is unseen: people read the file with `tail`, and plugins choose parts of it. */
 export function eventLine(event: BrokerEvent): string {
-  return `${JSON.stringify(event).replace(UNSAFE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
+  return `${visibleInJson(JSON.stringify(event))}\n`;
 }
 
 /** The line that ends a journal. */

@@ -34,20 +34,26 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
 
 /** The paths of a broker of the library, as the keys of its config say; of a file those that a root has by default. */
 export function pathsOf(root: string, config: ConfigInput | string): Broker['paths'] {
-  const written = typeof config === 'object' ? config['paths'] : undefined;
-  const keys = new Map<string, unknown>(typeof written === 'object' && written !== null ? Object.entries(written) : []);
-  const at = (key: string, standard: string): string => {
-    const value = keys.get(key);
-    return path.resolve(root, typeof value === 'string' ? value : standard);
-  };
-  const devicePlugins = at('devicePlugins', 'device-plugins');
+  const devicePlugins = pathOf(root, config, 'devicePlugins', 'device-plugins');
   return {
     devicePlugins,
     kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
-    registry: at('pluginsRegistry', 'plugins_registry'),
-    plugins: at('plugins', 'plugins'),
-    adminSocket: at('brokerSocket', 'broker.sock'),
+    registry: pathOf(root, config, 'pluginsRegistry', 'plugins_registry'),
+    plugins: pathOf(root, config, 'plugins', 'plugins'),
+    adminSocket: pathOf(root, config, 'brokerSocket', 'broker.sock'),
   };
+}
+
+/** The checkpoint of such a broker, in the same way. */
+export function checkpointOf(root: string, config: ConfigInput | string): string {
+  return path.join(pathOf(root, config, 'state', 'state'), 'checkpoint.json');
+}
+
+function pathOf(root: string, config: ConfigInput | string, key: string, standard: string): string {
+  const written = typeof config === 'object' ? config['paths'] : undefined;
+  const keys = new Map<string, unknown>(typeof written === 'object' && written !== null ? Object.entries(written) : []);
+  const value = keys.get(key);
+  return path.resolve(root, typeof value === 'string' ? value : standard);
 }
 
 /** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */

@@ -5,7 +5,7 @@ import { BrokerChild, type LifeEnd } from '../platform/process/broker-child.js';
 import { programFile } from '../platform/process/program-file.js';
 import { OutputTail } from '../platform/process/output-tail.js';
 import { BrokerError, type Broker, type BrokerOptions, type ConfigInput } from './broker-api.js';
-import { pathsOf, removeRoot, writeConfig, type BrokerRoot } from './broker-root.js';
+import { checkpointOf, pathsOf, removeRoot, writeConfig, type BrokerRoot } from './broker-root.js';
 
 /** It promises to stop within 5 s. */
 const STOP_MS = 15_000;
@@ -69,6 +69,11 @@ export class Lives {
   /** Where things are in the present life; between two, as in the one before. */
   get paths(): Broker['paths'] {
     return pathsOf(this.#root.root, this.#config);
+  }
+
+  /** Its checkpoint, where `paths` are. */
+  get checkpoint(): string {
+    return checkpointOf(this.#root.root, this.#config);
   }
 
   /** Where it serves HTTP. */

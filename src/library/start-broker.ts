@@ -196,7 +196,7 @@ class StartedBroker implements Broker {
 
   async restart(how: 'clean' | 'kill' = 'clean', options: RestartOptions = {}): Promise<void> {
     const { wipeSockets = false, bootId, downMs = 0 } = options;
-    if (how === 'kill') await whenOnDisk(this);
+    if (how === 'kill') await whenOnDisk(this, this.#lives.checkpoint);
     await this.#lives.end(how === 'clean' ? 'SIGTERM' : 'SIGKILL');
     if (wipeSockets) removePluginSockets(this.paths, true);
     if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, timerMs(downMs)));

@@ -46,7 +46,7 @@ interface Trial {
  * Runs scenarios and gives their results in the same order.
  *
  * @param halt ends all of the rig factory's rigs, when one of them shows a bug of ours
- * @param seen takes what came up in the first scenario, once
+ * @param seen takes what came up in the first scenario, once, also where that was ended
  * @throws the reason of the rig factory's signal when it aborts
  */
 export async function runCampaign(
@@ -65,10 +65,10 @@ export async function runCampaign(
     progress.ended(result);
   };
   if (isAsked) progress.began(firstList.name);
-  const trial = await tryOut(campaign, rigFactory, isAsked, (what) => {
+  const onNote = (what: string): void => {
     if (isAsked) progress.step(firstList.name, what);
-  });
-  seen(trial.plugins);
+  };
+  const trial = await tryOut(campaign, rigFactory, isAsked, onNote, seen);
   if (isAsked) done(await repeated(firstList, trial.result, campaign, rigFactory, trial.known, progress));
   const { known } = trial;
   const waiting: Scenario[] = [];
@@ -146,10 +146,11 @@ async function tryOut(
   rigFactory: RigFactory,
   isAsked: boolean,
   onNote: (what: string) => void,
+  seen: (plugins: readonly PluginPicture[]) => void,
 ): Promise<Trial> {
   const first = rigFactory.make(undefined, isAsked ? { scenario: firstList, run: 1 } : undefined, onNote);
   try {
-    const result = await told(first, firstList, campaign);
+    const result = await told(first, firstList, campaign).finally(() => seen(first.rig.plugins));
     const { plugins } = first.rig;
     if (result.verdict !== 'passed') return { result, known: undefined, plugins, isSideBySide: false };
     const { known } = first.rig;

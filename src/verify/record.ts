@@ -24,7 +24,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     command: z.array(text).describe('The command of the plugin as it was given, with its names in braces'),
     profile: z.enum(['broker', 'kubelet']).describe('The registry by whose behaviour the plugin is judged'),
     label: text.describe('The name of the run where several are compared, such as a version of the plugin'),
-    resources: z.array(text).describe('Names of its resources and drivers; empty where none came up'),
+    resources: z.array(text).default([]).describe('Names of its resources and drivers; empty where none came up'),
     door: z.enum(['register', 'watcher']).optional().describe('Where it registers; absent where it never did'),
   }),
   line('begin', 'A scenario begins', {
@@ -48,7 +48,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     door: z.enum(['register', 'watcher']),
     resource: text,
     fate: z.enum(['passed', 'refused', 'held', 'denied']),
-    ms: z.number().int().describe('Milliseconds for which verify holds it; 0: it is decided at once'),
+    ms: z.number().int().default(0).describe('Milliseconds for which verify holds it; 0: it is decided at once'),
   }),
   line('devices', 'The devices of one plugin as the broker would tell them to a node, each time they change', {
     s: scenario,
@@ -63,7 +63,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     s: scenario,
     t: ms,
     event: z.object({
-      time: text.describe('RFC 3339'),
+      time: text.default('').describe('RFC 3339'),
       seq: z.number().int().optional().describe('Absent where the broker only counts it among equal ones'),
       ...{ type: text, reason: text, plugin: text, socket: text, message: text },
     }),
@@ -78,7 +78,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     s: scenario,
     t: ms,
     from: z.enum(['plugin', 'second', 'broker']),
-    stream: z.enum(['out', 'err']),
+    stream: z.enum(['out', 'err']).default('out'),
     text,
   }),
   line('verdict', 'A scenario is over', {

@@ -151,7 +151,7 @@ void describe('the status page', { skip: opened.reason, concurrency: false }, ()
         const open = await shown(server.url, options);
         await hasText(open, '<script>alert(1)</script>');
         assert.equal(await ask(open, "document.querySelectorAll('main script, main img').length"), 0);
-        assert.ok((await open.page.innerText('#plugins')).includes('\\u202e'));
+        assert.ok((await open.page.innerText('#plugins')).includes('\\u{202e}'));
         await isSound(open, server.url);
         await open.close();
       }

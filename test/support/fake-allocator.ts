@@ -30,6 +30,8 @@ export class FakeAllocator {
   /** The answer to Allocate: a lease, or a refusal. */
   answer: GivenLease | { readonly code: status; readonly details: string } = {};
   leases: readonly GivenLease[] = [];
+  /** The uid of the caller that lists say; undefined as of an earlier version. */
+  callerUid: number | undefined;
   readonly #streams = new Set<ServerDuplexStream<AttachRequest, GivenEvent>>();
   #server: Server | undefined;
   readonly #socket: string;
@@ -52,7 +54,7 @@ export class FakeAllocator {
         reply(null, { wasHeld: this.released.length === 1 });
       },
       List: (call: ServerWritableStream<object, object>) => {
-        for (const lease of this.leases) call.write({ leases: [lease] });
+        for (const lease of this.leases) call.write({ leases: [lease], callerUid: this.callerUid });
         call.end();
       },
       Attach: (call: ServerDuplexStream<AttachRequest, GivenEvent>) => {

@@ -3,8 +3,18 @@ import { Option, type Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import { allocatorOf, answered, withAllocator, withWants, type WantOptions } from '../allocator-options.js';
+import { compileGlob } from '../../platform/config/globs.js';
 import { CliError, EXIT } from '../exit.js';
-import { grantedText, LEASE_FORMATS, leaseJson, leaseText, ownerOf, type LeaseFormat } from '../lease-output.js';
+import {
+  grantedText,
+  LEASE_FORMATS,
+  leaseJson,
+  leaseText,
+  ownerOf,
+  shellWord,
+  type LeaseFormat,
+} from '../lease-output.js';
+import { isGlob } from '../names.js';
 import { documentText, namesText } from '../output/format.js';
 import { ago, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
@@ -83,15 +93,20 @@ export function addAllocations(program: Command, terminal: Terminal): void {
     )
     .action(async (resource: string | undefined, options: AddressOptions & WatchOptions<Format>) => {
       const allocator = allocatorOf(options);
+      const matches = resource !== undefined && isGlob(resource) ? compileGlob(resource, 'name') : undefined;
       await show(terminal, showing(options), async () => {
-        const leases = await answered(allocator.list(resource ?? '', terminal.interruption()));
+        const asked = matches === undefined ? (resource ?? '') : '';
+        const { leases: all, uid } = await answered(allocator.listed(asked, terminal.interruption()));
+        const leases = all.filter(
+          ({ granted }) => matches === undefined || granted.some((one) => matches(one.resource)),
+        );
         const { output } = options;
         if (output === 'json' || output === 'yaml') {
           return documentText(leases.map(leaseJson), output, options.watch === true);
         }
         if (output === 'name') return namesText(leases.map(({ id }) => visible(id)).filter((id) => id !== ''));
         if (output !== 'table' && output !== 'wide') {
-          return shownText(leaseTexts(leases, output, terminal), terminal);
+          return shownText(leaseTexts(leases, output, terminal, uid ?? process.getuid?.()), terminal);
         }
         return leaseTable(leases, terminal.now(), painter(terminal.hasColours), output === 'wide');
       });
@@ -107,12 +122,19 @@ function shownText(text: string, { isTerminal }: Terminal): string {
  * Each lease as `allocate` prints it; one that has nothing of that kind is complained about and spoils nothing. Those of other
  * users are left out, because this is for use: the variables of a lease may come from a plugin of its own user, and a shell of
  * root's that reads them would run what that user chose.
+ *
+ * @param ownUid as the broker sees it: in a container with a user namespace root is another user there
  */
-function leaseTexts(leases: readonly Lease[], format: LeaseFormat, terminal: Terminal): string {
+function leaseTexts(
+  leases: readonly Lease[],
+  format: LeaseFormat,
+  terminal: Terminal,
+  ownUid: number | undefined,
+): string {
   return leases
     .filter(({ id }) => id !== '') // the devices of pods are not ours to use
     .map((lease) => {
-      if (lease.uid !== process.getuid?.()) {
+      if (lease.uid !== ownUid) {
         const user = String(lease.uid);
         terminal.complain(
           `plugin-broker: the lease ${lease.id} is uid ${user}'s and left out: sudo -u '#${user}' plugin-broker allocations -o ${format}`,
@@ -174,5 +196,6 @@ function untilText({ owner, pid, key, expiresAt }: Lease): string {
   if (expiresAt !== '') return expiresAt;
   if (owner?.bind === 'pod') return 'its pod ends';
   if (owner?.bind === 'process') return `pid ${String(pid)} ends`;
-  return owner?.bind === 'cgroup' ? 'its control group ends' : `release --key ${visible(key)}`;
+  // As one word for a shell: it is there to be copied, and others choose keys.
+  return owner?.bind === 'cgroup' ? 'its control group ends' : `release --key ${visible(shellWord(key))}`;
 }

@@ -40,13 +40,16 @@ export function checkMounts({ proc, settings }: Scope): readonly Finding[] {
   return mounted.map((point) => finding('mounts', 'fail', `${point} is mounted by itself; ${remedy}`));
 }
 
-/** The pid of a kubelet, by its command name, which any user can give a process: only those of root and of our own user count. */
+/**
+ * The pid of a kubelet, by its command name, which any user can give a process: only those that root or our own user started count. A
+ * link of that name to a program that becomes root, such as su, keeps the real uid of its caller.
+ */
 function kubeletProcess(proc: string): number | undefined {
   const pid = readdirSync(proc).find((name) => {
     if (!/^[0-9]+$/.test(name)) return false;
-    if (ifPossible(() => readFileSync(path.join(proc, name, 'comm'), 'utf8'))?.trim() !== 'kubelet') return false;
-    const uid = ifPossible(() => statSync(path.join(proc, name)).uid);
-    return uid === 0 || uid === process.getuid?.();
+    const status = ifPossible(() => readFileSync(path.join(proc, name, 'status'), 'utf8')) ?? '';
+    const [, uid] = /^Name:\tkubelet\n[^]*^Uid:\t([0-9]+)\t/m.exec(status) ?? [];
+    return uid !== undefined && (Number(uid) === 0 || Number(uid) === process.getuid?.());
   });
   return pid === undefined ? undefined : Number(pid);
 }

@@ -1,5 +1,6 @@
 // The forms in which a command gives its result: for people, or for programs.
-import { INVISIBLE_IN_JSON, visibleJson } from './text.js';
+import { visibleInJson } from '../../kernel/visible.js';
+import { visibleJson } from './text.js';
 
 /** table, wide (all columns): for people; name: one a line, for a shell; yaml, json: everything, for programs. */
 export type OutputFormat = 'table' | 'wide' | 'name' | 'yaml' | 'json';
@@ -20,7 +21,7 @@ export async function documentText(value: unknown, format: string, isStream: boo
   // Readers of YAML 1.1 take an unquoted `off` for false.
   const plain = stringify(value, { lineWidth: 0, version: '1.1' });
   // JSON is YAML: characters that must not reach a terminal are written as escapes.
-  const text = plain.search(INVISIBLE_IN_JSON) >= 0 ? `${visibleJson(value, false)}\n` : plain;
+  const text = visibleInJson(plain) !== plain ? `${visibleJson(value, false)}\n` : plain;
   return isStream ? `---\n${text}` : text;
 }
 

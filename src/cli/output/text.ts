@@ -1,16 +1,13 @@
 // Text that came from plugins, made safe and measurable for a terminal.
 import stringWidth from 'string-width';
-
-/** Invisible characters within JSON text, where JSON.stringify has escaped line breaks and lone surrogates. */
-export const INVISIBLE_IN_JSON = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+import { visibleInJson } from '../../kernel/visible.js';
 
 /** Code units that one column can take in text that somebody meant: letters with accents, emoji with modifiers. */
 const LONGEST_CHARACTER = 16;
 
 /** JSON of a value, indented unless it shall be one line; the same value, but safe to look at on a terminal. */
 export function visibleJson(value: unknown, oneLine: boolean): string {
-  const text = JSON.stringify(value, undefined, oneLine ? undefined : 2);
-  return text.replace(INVISIBLE_IN_JSON, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return visibleInJson(JSON.stringify(value, undefined, oneLine ? undefined : 2));
 }
 
 /** How many columns a visible text takes; wide characters take two. */

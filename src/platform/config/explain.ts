@@ -96,7 +96,7 @@ function remedyFor(given: unknown, node: SchemaNode | undefined, path: KeyPath, 
   if (near !== undefined) return near;
   if (path.length === 0) return 'write keys and values, or {} for the defaults';
   const standard = node?.default;
-  const isScalar = typeof standard === 'string' || typeof standard === 'number';
+  const isScalar = (typeof standard === 'string' && standard !== '') || typeof standard === 'number';
   if (given === null) return `write ${expected}, or remove the key${isScalar ? ` for the default ${standard}` : ''}`;
   return isScalar ? `write one, or remove the key for the default ${standard}` : 'write one, or remove the key';
 }

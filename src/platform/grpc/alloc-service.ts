@@ -187,7 +187,7 @@ class AllocatorCalls {
       const listed = [...allocations.list(caller, resource).map(({ id }) => id), ...ofPods];
       const pageOf = (one: string | LeaseFields): Bytes | undefined => {
         const fields = typeof one === 'string' ? this.#fieldsOfId(one) : one;
-        return fields === undefined ? undefined : LeasePage.encode({ leases: [fields] });
+        return fields === undefined ? undefined : LeasePage.encode({ leases: [fields], callerUid: caller.uid });
       };
       const inTurn = <R>(make: () => R): Promise<R> => shares.tellingPage(caller.uid, make);
       sendPages(call, listed, pageOf, inTurn, (failure) => call.emit('error', statusOf(failureOf(failure, log))));

@@ -66,10 +66,18 @@ export class AllocatorClient {
 
   /** The caller's leases, for root everybody's, oldest first. @param resource only those with devices of it, unless empty */
   async list(resource: string, signal: AbortSignal): Promise<readonly Lease[]> {
+    return (await this.listed(resource, signal)).leases;
+  }
+
+  /** The same with the caller's uid as the broker sees it; undefined where there is no lease, or the broker does not say it. */
+  async listed(resource: string, signal: AbortSignal): Promise<{ leases: readonly Lease[]; uid: number | undefined }> {
     const leases: Lease[] = [];
-    const pages = this.#calls.many(allocatorService.List, { resource }, CALL_MS, signal);
-    for await (const page of pages) leases.push(...page.leases);
-    return leases;
+    let uid: number | undefined;
+    for await (const page of this.#calls.many(allocatorService.List, { resource }, CALL_MS, signal)) {
+      leases.push(...page.leases);
+      uid = page.callerUid;
+    }
+    return { leases, uid };
   }
 
   /** Follows a lease until the stream ends, which it does when the lease is over or the broker stops. */

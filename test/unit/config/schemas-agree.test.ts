@@ -184,3 +184,11 @@ describe('a section that can be off', () => {
     ]);
   });
 });
+
+describe('a key of which the default is empty', () => {
+  it('is explained without a default that nobody sees', () => {
+    const [problem] = explainForm({ allocator: { group: 65534 } });
+    assert.deepEqual([problem?.message, problem?.remedy], ['65534 is not text', 'write one, or remove the key']);
+    assert.match(explainForm({ allocator: { group: null } })[0]?.remedy ?? '', /, or remove the key$/);
+  });
+});

@@ -58,6 +58,32 @@ describe('a record', () => {
     for (const text of bad) assert.throws(() => parseRecord(text, 'e.jsonl'), RecordProblem, text);
     assert.throws(() => parseRecord(bad[4] ?? '', 'e.jsonl'), /^RecordProblem: e\.jsonl, line 2: /);
   });
+
+  it('reads what earlier versions wrote, which say less', () => {
+    const run = {
+      kind: 'run',
+      v: 1,
+      tool: '0.1.0',
+      at: '2026-01-01T00:00:00Z',
+      command: [],
+      profile: 'broker',
+      label: 'a',
+    };
+    const event = { type: 'state', reason: '', plugin: 'p', socket: '', message: 'm' };
+    const text = [
+      run,
+      { kind: 'call', s: 'hang', t: 1, door: 'register', resource: 'p', fate: 'held' },
+      { kind: 'event', s: 'hang', t: 2, event },
+      { kind: 'log', s: 'hang', t: 3, from: 'broker', text: 'words' },
+    ]
+      .map((line) => `${JSON.stringify(line)}\n`)
+      .join('');
+    const [first, call, told, log] = parseRecord(text, 'e.jsonl');
+    assert.deepEqual(first, { ...run, resources: [] });
+    assert.deepEqual(call?.kind === 'call' && call.ms, 0);
+    assert.deepEqual(told?.kind === 'event' && told.event, { ...event, time: '' });
+    assert.deepEqual(log?.kind === 'log' && log.stream, 'out');
+  });
 });
 
 describe('the report', () => {

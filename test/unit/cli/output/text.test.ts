@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { visible } from '../../../../src/kernel/visible.js';
+import { parse } from 'yaml';
+import { hasUnseen, visible } from '../../../../src/kernel/visible.js';
+import { documentText } from '../../../../src/cli/output/format.js';
 import { cut, pad, visibleJson, widthOf } from '../../../../src/cli/output/text.js';
 
 /** Text with everything that could steer a terminal. */
@@ -20,6 +22,9 @@ describe('visible', () => {
     { text: 'gpu\u202eupg', then: 'gpu\\u{202e}upg' },
     { text: 'half \ud83d', then: 'half \\u{d83d}' },
     { text: '漢字', then: '漢字' },
+    { text: 'g\u00adp\u061cu\u180e', then: 'g\\u{ad}p\\u{61c}u\\u{180e}' },
+    { text: `g${'\u0301'.repeat(10)}`, then: `g${'\u0301'.repeat(8)}\\u{301}\\u{301}` },
+    { text: '\u2066g\u{e0067}\u3164\u034f', then: '\\u{2066}g\\u{e0067}\\u{3164}\\u{34f}' },
   ];
   for (const { text, then } of rows) {
     it(`makes ${then} of ${JSON.stringify(text)}`, () => {
@@ -28,7 +33,7 @@ describe('visible', () => {
   }
 
   it('leaves nothing that could steer a terminal in any text', () => {
-    fc.assert(fc.property(hostile, (text) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(visible(text))));
+    fc.assert(fc.property(hostile, (text) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]|\p{M}{9}/u.test(visible(text))));
   });
 });
 
@@ -38,9 +43,23 @@ describe('visibleJson', () => {
       fc.property(fc.array(hostile), fc.boolean(), (texts, oneLine) => {
         const json = visibleJson(texts, oneLine);
         assert.deepEqual(JSON.parse(json), texts);
-        assert.doesNotMatch(json.replaceAll('\n', ''), /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/);
+        assert.equal(hasUnseen(json.replaceAll('\n', '')), false);
       }),
     );
+  });
+
+  it('leaves nothing that nobody sees, whichever character it is, nor does YAML', async () => {
+    const unseen = Array.from({ length: 0x110000 }, (_, code) => String.fromCodePoint(code)).filter(hasUnseen);
+    assert.ok(unseen.length > 4_000);
+    for (const text of [visibleJson(unseen, true), await documentText(unseen, 'yaml', false)]) {
+      assert.equal(hasUnseen(text.replaceAll('\n', '')), false);
+      assert.deepEqual(parse(text), unseen);
+    }
+    for (const name of ['g\u00ad', 'u\u{e0067}', `g${'\u0301'.repeat(1_000)}`]) {
+      const text = await documentText({ name }, 'yaml', false);
+      assert.equal(hasUnseen(text.replaceAll('\n', '')), false);
+      assert.deepEqual(parse(text), { name });
+    }
   });
 
   it('puts a whole value on one line when asked to', () => {
