@@ -60,8 +60,8 @@ interface Candidate extends Reached {
 /** When it is worth asking again after the broker had no descriptor or memory left. */
 const SHORTAGE_PASSES_MS = 1000;
 
-/** Refusals that a plugin gets when it registers a moment too early. */
-const MAY_CHANGE: ReadonlySet<string> = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NOT_PERMITTED', 'NO_ANSWER']);
+/** Refusals that a plugin gets when it registers a moment too early, or while its registration socket takes another name. */
+const MAY_CHANGE = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NOT_PERMITTED', 'NO_ANSWER', 'SOCKET_SWAPPED']);
 
 const refuse = (refusal: Refusal): AdmissionVerdict => ({ admitted: false, refusal });
 

@@ -1,7 +1,7 @@
 // From the endpoint that a plugin names to a path, and whether that path may be dialled. Pure but for its two ports.
 import path from 'node:path';
 import { fitsWritten } from '../kernel/written.js';
-import { CSI_PLUGIN, DRA_PLUGIN, isTrusted } from '../model/ids.js';
+import { CSI_PLUGIN, DRA_PLUGIN, incarnationKey, isTrusted } from '../model/ids.js';
 import { mayNotConnect } from '../model/not-permitted.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem, type RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
@@ -108,13 +108,21 @@ function checkDepth(request: RegistrationRequest, full: string, root: string, ow
   };
 }
 
-/** Whether a pinned socket may be dialled for this request: its real path lies in an allowed root. */
+/**
+ * Whether a pinned socket may be dialled for this request: its real path lies in an allowed root, and where that is the path of the
+ * socket that registers, it is that very socket.
+ */
 export function checkRoots(
   request: RegistrationRequest,
   pinned: PinnedSocket,
   paths: Paths,
   sockets: SocketPort,
 ): Refusal | undefined {
+  const { name, socket } = request;
+  if (socket?.path === pinned.path && incarnationKey(socket.incarnation) !== incarnationKey(pinned.incarnation)) {
+    const message = `${name}: ${pinned.path} is another socket by now than the one that registers`;
+    return { code: 'SOCKET_SWAPPED', message };
+  }
   const roots = rootsFor(request, paths);
   for (const root of roots) {
     const real = sockets.realDirectory(root);

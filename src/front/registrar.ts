@@ -18,6 +18,8 @@ const REGISTER_MS = 15_000;
 const STREAM_MS = 5000;
 /** A look that fails, for want of a descriptor say, finds no kubelet either, and nothing tells when it would find one. */
 const LOOK_AGAIN_MS = 10_000;
+/** Whatever kept an entry out of the kubelet's registry may have been removed by an operator since, as the sentence asks for. */
+const ENTER_AGAIN_MS = 60_000;
 /** A kubelet that lives and lets us go so often within a minute has another client for the resource. */
 const LOST = { times: 3, withinMs: 60_000 };
 /** Where another client offers the resource, too, the broker backs off instead of competing: so long, each time twice as long. */
@@ -95,7 +97,7 @@ export class Registrar {
 
   /** One look and its consequences. @returns milliseconds until the next look, if nothing changes before */
   async #step(): Promise<number> {
-    const { kubelet, openStreams, told, clock } = this.#ports;
+    const { kubelet, sockets, openStreams, told, clock } = this.#ports;
     this.#isRegistered();
     if (!this.#isWanted) return Infinity;
     const incarnation = kubelet.incarnation();
@@ -105,9 +107,10 @@ export class Registrar {
       return LOOK_AGAIN_MS;
     }
     if (this.#knownTo === incarnation && openStreams() > 0) {
+      if (this.#noEntry !== undefined) this.#noEntry = sockets.enter();
       told('fronted', `the kubelet follows its list${this.#noEntry === undefined ? '' : `; ${this.#noEntry}`}`);
       this.#failures = 0;
-      return Infinity;
+      return this.#noEntry === undefined ? Infinity : ENTER_AGAIN_MS;
     }
     if (this.#knownTo === incarnation && this.#isFoughtOver()) {
       told('refused', 'the kubelet let it go again and again: another plugin or broker registers it, too');

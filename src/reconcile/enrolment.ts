@@ -20,7 +20,7 @@ import { type Instance, instanceId, isConnected } from '../model/instance.js';
 import { refusedUser, takesNameOfNewer } from './claims.js';
 import { isWatched } from './consequences.js';
 import { overRefusal, refusalFrom } from './failed-enrolment.js';
-import { hasVanished, isNoNews, lostReport, wayBackAfter, wayBackOf } from './pull.js';
+import { isNoNews, lostReport, wayBackAfter, wayBackOf } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
 import type { RegistrationLane } from './registration-lane.js';
 import type { Roster } from './roster.js';
@@ -125,7 +125,7 @@ export class Enrolments implements Enroller {
     } catch (failure) {
       const over = this.#endedSince(state, instance);
       const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
-      roster.reject(instance, refusal, !hasVanished(request, refusal), wayBackAfter(wayBack, refusal));
+      roster.reject(instance, refusal, !isNoNews(request, refusal, wayBack), wayBackAfter(wayBack, refusal));
       return { ok: false, refusal, instanceId: id };
     }
     if (instance.isServing) reports.serving(id);

@@ -159,16 +159,11 @@ export function afterRefusal(plugin: PluginId, refusal: Refusal): Attempt {
 }
 
 /**
- * Whether a refusal is none of a plugin: we came back to an incarnation that has gone, as those do that restart
- * themselves when kubelet.sock is re-created.
+ * Whether a refusal is none of a plugin, and nobody is told of it: we came back to an incarnation that has gone, as those do that
+ * restart themselves when kubelet.sock is re-created, or that hangs as it did when it was given up.
  */
-export function hasVanished(request: RegistrationRequest, refusal: Refusal): boolean {
-  return request.pulled && isVanished(refusal);
-}
-
-/** Whether nobody is told of a refusal: the plugin has gone, or hangs as it did when it was given up. */
-export function isNoNews(request: RegistrationRequest, refusal: Refusal, wayBack: WayBack | undefined): boolean {
-  return hasVanished(request, refusal) || (wayBack?.state === 'gone' && refusal.code === 'NO_ANSWER');
+export function isNoNews({ pulled }: RegistrationRequest, refusal: Refusal, wayBack: WayBack | undefined): boolean {
+  return (pulled && isVanished(refusal)) || (wayBack?.state === 'gone' && refusal.code === 'NO_ANSWER');
 }
 
 /**

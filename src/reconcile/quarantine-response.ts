@@ -118,9 +118,12 @@ export class QuarantineResponse implements FloodListener {
   }
 }
 
-/** Whether it has a session, or may get one without anybody calling. A predecessor that is replaced has to be asked for. */
+/**
+ * Whether it has a session, or may get one without anybody calling. A predecessor that is replaced has to be asked for; one whose
+ * registration socket has gone stays out, and its grace runs.
+ */
 function mayServe(instance: Instance): boolean {
-  const isHeld = instance.state === 'held' && !isReplaced(instance);
+  const isHeld = instance.state === 'held' && !isReplaced(instance) && instance.reason !== 'socket-removed';
   return isConnected(instance) || isHeld || instance.state === 'restored' || instance.state === 'connecting';
 }
 

@@ -148,7 +148,7 @@ export class Roster {
   /**
    * A registration failed. A record that counts for something else stays as it is.
    *
-   * @param counts whether the plugin was refused: one that had gone before we came back to it was not
+   * @param counts whether the plugin was refused: one that had gone before we came back to it, or hangs still, was not
    * @param wayBack where it goes back to, to be asked again; undefined: it is rejected
    */
   reject(instance: Instance, { code, message }: Refusal, counts = true, wayBack?: WayBack): void {

@@ -308,22 +308,22 @@ export class CoreWorld {
         pin: (path) => sockets.open(path) ?? { problem: 'missing', detail: 'ENOENT' },
         keyAt: sockets.keyAt,
         realDirectory: (path) => path,
-        listenerOf: ({ path }) => {
-          const listener = sockets.at(path)?.listener;
+        listenerOf: ({ incarnation }) => {
+          const listener = this.processes.get(incarnationKey(incarnation))?.socket.listener;
           return listener === undefined ? { error: 'ECONNREFUSED' } : { gid: undefined, ...listener };
         },
         answers: (path) => Promise.resolve(sockets.at(path)?.listener !== undefined),
       },
-      dialler: { dial: ({ path }) => this.#connect(path) },
+      dialler: { dial: ({ incarnation }) => this.#connect(incarnationKey(incarnation)) },
       registrationClient: {
-        open: ({ path }, signal) => ({
+        open: ({ incarnation }, signal) => ({
           caller: () => undefined,
           getInfo: async (limitMs) => {
-            const { name } = await this.#answer(path, limitMs, signal);
+            const { name } = await this.#answer(incarnationKey(incarnation), limitMs, signal);
             return { type: DEVICE_PLUGIN, name, endpoint: '', supportedVersions: ['v1beta1'] };
           },
           notify: async (error, limitMs) => {
-            const process = await this.#answer(path, limitMs, signal);
+            const process = await this.#answer(incarnationKey(incarnation), limitMs, signal);
             process.notified.push(error ?? '');
           },
           close: () => undefined,
@@ -348,14 +348,14 @@ export class CoreWorld {
     return { code: 'QUARANTINED', message: 'it is kept out', retryAfterMs: keptOutMs };
   }
 
-  #connect(path: string): FakeConnection {
+  #connect(key: string): FakeConnection {
     const connection = new FakeConnection();
     connection.answer = async (limitMs, signal) => {
-      const process = await this.#answer(path, limitMs, signal);
+      const process = await this.#answer(key, limitMs, signal);
       if (process.isBroken) throw new FakeFailure(GRPC_STATUS.INTERNAL, 'broken');
       return { preStartRequired: false, preferredAllocationAvailable: false };
     };
-    const process = this.processes.get(this.sockets.keyAt(path) ?? '');
+    const process = this.processes.get(key);
     process?.connections.push(connection);
     const onLost = connection.onLost.bind(connection);
     connection.onLost = (lost) => {
@@ -365,11 +365,10 @@ export class CoreWorld {
     return connection;
   }
 
-  /** The process at a path, if it answers. */
-  #answer(path: string, limitMs: number, signal: AbortSignal): Promise<FakeProcess> {
-    const socket = this.sockets.at(path);
-    const process = this.processes.get(socket?.key ?? '');
-    if (process === undefined || socket?.listener === undefined) {
+  /** The process behind a socket, if it answers. */
+  #answer(key: string, limitMs: number, signal: AbortSignal): Promise<FakeProcess> {
+    const process = this.processes.get(key);
+    if (process?.socket.listener === undefined) {
       return Promise.reject(new FakeFailure(GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED', 'no-listener'));
     }
     if (!process.isFrozen) return Promise.resolve(process);

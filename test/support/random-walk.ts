@@ -11,6 +11,11 @@ const REATTACH = ['stream', 'probe', 'recycle'] as const;
 /** Long enough for restart.settle, the grace, the longest backoff, and what follows from them. */
 const CALM_MS = 400_000;
 
+/** The names that a socket has now. */
+function namesOf({ sockets }: CoreWorld, { socket }: FakeProcess): string[] {
+  return sockets.paths().filter((path) => sockets.keyAt(path) === socket.key);
+}
+
 type Step = (world: CoreWorld, one: FakeProcess, pick: <T>(from: readonly T[]) => T) => unknown;
 
 const STEPS: Readonly<Record<string, Step>> = {
@@ -28,6 +33,14 @@ const STEPS: Readonly<Record<string, Step>> = {
   break: (_, one) => (one.isBroken = true),
   mend: (_, one) => (one.isBroken = false),
   remove: (world, one) => world.sockets.remove(one.socket.path),
+  'a further name': (world, one) => {
+    const [name] = namesOf(world, one);
+    if (name?.includes('registry') === true) world.sockets.link(`${one.socket.path}-${name.slice(-1)}`, one.socket);
+  },
+  'a name goes': (world, one, pick) => {
+    const names = namesOf(world, one);
+    if (names.length > 0) world.sockets.remove(pick(names));
+  },
   look: (world) => world.core.lifecycle.checkPaths(),
   rescan: (world) => world.discovery.rescan(),
   wait: (world) => world.clock.advance(2000),
@@ -85,12 +98,14 @@ function matches(world: CoreWorld, story: string): void {
     const about = `${id} is ${state} (${reason}): ${story}`;
     const isPassing = state === 'connecting' || state === 'restored' || state === 'quarantined';
     assert.ok(!isPassing && (state !== 'held' || isReplaced(instance)), about);
+    if (instance.door === 'watcher' && isConnected(instance))
+      assert.equal(world.sockets.keyAt(instance.socketPath), socketKey, `not at its path: ${about}`);
     const listens = world.processes.get(socketKey)?.socket.listener !== undefined;
     if (state !== 'gone' && state !== 'rejected') assert.ok(listens, `nobody listens: ${about}`);
   }
   for (const one of world.processes.values()) {
     const { listener, path, key } = one.socket;
-    const isThere = listener !== undefined && world.sockets.at(path)?.key === key;
+    const isThere = listener !== undefined && namesOf(world, one).length > 0;
     const instance = world.of(one);
     const isIn = instance !== undefined && isConnected(instance);
     assert.ok(!(world.tombstones.has(key) && isIn), `${path} serves, and an operator keeps it out: ${story}`);

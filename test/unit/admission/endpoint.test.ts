@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { checkMeant, checkRoots, endpointPath, pinRefusal } from '../../../src/admission/endpoint.js';
 import type { SocketPort } from '../../../src/admission/ports.js';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../../../src/model/ids.js';
-import type { Door, RegistrationRequest } from '../../../src/model/plugin.js';
+import type { Door, PinnedSocket, RegistrationRequest } from '../../../src/model/plugin.js';
 import type { Paths } from '../../../src/model/settings.js';
 import { FakeSockets } from '../../support/fake-sockets.js';
 
@@ -167,6 +167,30 @@ describe('where a pinned endpoint may lie', () => {
     assert.ok(pinned);
     const port = { pin: sockets.open, listenerOf: () => ({ error: '' }), realDirectory: () => undefined };
     assert.equal(checkRoots(request('a.sock'), pinned, PATHS, port as unknown as SocketPort)?.code, 'ENDPOINT_OUTSIDE');
+  });
+
+  it('is not another one that has taken the path of the registration socket meanwhile', () => {
+    const sockets = new FakeSockets();
+    const port = {
+      pin: sockets.open,
+      listenerOf: () => ({ error: '' }),
+      realDirectory: (directory: string) => directory,
+    };
+    const pinAt = (name: string): PinnedSocket => {
+      const pinned = sockets.open(name);
+      assert.ok(pinned);
+      return pinned;
+    };
+    const own = '/r/plugins_registry/a.sock';
+    sockets.put(own);
+    const socket = pinAt(own);
+    const refusal = (pinned: PinnedSocket) =>
+      checkRoots({ ...request('', 'watcher'), socket }, pinned, PATHS, port as unknown as SocketPort);
+    assert.equal(refusal(pinAt(own)), undefined);
+    sockets.put(own);
+    assert.equal(refusal(pinAt(own))?.code, 'SOCKET_SWAPPED');
+    sockets.put('/r/plugins_registry/service.sock');
+    assert.equal(refusal(pinAt('/r/plugins_registry/service.sock')), undefined, 'a service socket of its own');
   });
 });
 

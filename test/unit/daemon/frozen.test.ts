@@ -18,9 +18,11 @@ describe('a frozen plugin beyond its grace', () => {
     await world.clock.advance(120_000);
     assert.ok(world.changes.some(({ to }) => to.reason === 'grace-over'));
     const [events, asked] = [world.events.all.length, frozen.connections.length];
+    const rejected = world.of(frozen)?.counters.rejected;
     await world.clock.advance(TEN_MINUTES_MS);
     assert.equal(world.events.all.length, events);
     assert.ok(frozen.connections.length > asked, 'it is asked');
+    assert.equal(world.of(frozen)?.counters.rejected, rejected, 'it is not refused');
     frozen.isFrozen = false;
     await world.clock.advance(60_000);
     assert.equal(world.of(frozen)?.state, 'ready');

@@ -168,13 +168,18 @@ describe('the registrar of the front', () => {
   });
 
   it('says which entry the registry lacks for as long as it lacks it', async () => {
-    const { facts, registrar, settle, states, reasons } = world();
+    const { clock, facts, registrar, settle, states, reasons } = world();
     facts.noEntry = 'x is not ours';
     registrar.isWanted = true;
     await settle();
     registrar.look();
     await settle();
     assert.deepEqual([states.at(-1), reasons.at(-1)], ['fronted', 'the kubelet follows its list; x is not ours']);
+    facts.noEntry = undefined;
+    await clock.advance(60_000);
+    await settle();
+    assert.deepEqual([states.at(-1), reasons.at(-1)], ['fronted', 'the kubelet follows its list']);
+    assert.equal(facts.registers, 1);
     registrar.close();
   });
 
