@@ -11,7 +11,7 @@ async function world(rest: () => Promise<void> | undefined = () => undefined) {
   const clock = new FakeClock();
   const source = new FakePageSource(clock);
   await source.journal.open(0);
-  const picture = new Picture({ source, clock, rest: () => rest() as Promise<undefined> | undefined });
+  const picture = new Picture({ source, clock, rest: () => rest() });
   const audience = new Audience({ source, clock, log: silentLog, picture });
   const join = async (since?: number) => {
     const stream = new FakeStream();
