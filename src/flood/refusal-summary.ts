@@ -1,7 +1,9 @@
 // Keeps a flood from moving to the log: the first of many like refusals is told, the rest is counted and told as one
-// line, "417 more in 10 s". Events have the journal, which does the same for them.
+// line, "417 more in 10 s". Events have the journal, which does the same for them. What else is told of an ordinary user has a share
+// of the log: plugins decide how often their state changes.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log, LogFields } from '../kernel/log.js';
+import { Pace } from '../kernel/pace.js';
 import { strangerUser, type UserFacts } from '../model/ids.js';
 import { seconds } from './sentences.js';
 
@@ -12,6 +14,9 @@ const LONGEST_WINDOW_MS = 300_000;
 const MAX_SUBJECTS = 512;
 /** Of one ordinary user; its further subjects are counted together, so that invented names hide no refusals of others. */
 const MAX_OF_USER = 128;
+
+/** Other lines about one ordinary user, by their `uid`: so many at once, and one more each interval. */
+const LINES = { burst: 512, intervalMs: 500 } as const;
 
 /** An ordinary user; undefined: root, the broker's own user, or an unknown caller. */
 type User = number | undefined;
@@ -27,8 +32,9 @@ interface Repeats {
 
 /**
  * A log that passes lines on. Warnings with a `code` are refusals: of those with the same event name, code, plugin (or
- * socket, where no plugin is known) and uid the first is told and the following ones are summarised. All others are rare
- * by themselves. Bounded in subjects and in timers.
+ * socket, where no plugin is known) and uid the first is told and the following ones are summarised. Of other lines with the uid of
+ * an ordinary user those beyond its share are summarised by event name. All others are rare by themselves. Bounded in subjects
+ * and in timers.
  */
 export class RefusalSummary implements Log {
   readonly #log: Log;
@@ -37,6 +43,7 @@ export class RefusalSummary implements Log {
   readonly #facts: UserFacts;
   /** How many subjects of each ordinary user are counted. */
   readonly #ofUser = new Map<number, number>();
+  readonly #lines = new Map<number, Pace>();
 
   constructor(log: Log, clock: Clock, facts: UserFacts) {
     this.#log = log;
@@ -59,13 +66,16 @@ export class RefusalSummary implements Log {
       const summary = `${String(count)} more in ${seconds(windowMs)}, the last: ${message}`;
       this.#log.warn(event, summary, fields);
     };
-    const user = typeof uid === 'number' ? strangerUser(uid, this.#facts) : undefined;
-    if (code !== undefined && !this.#isFirst(JSON.stringify([event, code, plugin, uid]), user, tell)) return;
-    this.#log.warn(event, message, fields);
+    const subject = JSON.stringify([event, code, plugin, uid]);
+    const isTold =
+      code === undefined ? this.#hasShare(event, uid, tell) : this.#isFirst(subject, this.#userOf(uid), tell);
+    if (isTold) this.#log.warn(event, message, fields);
   }
 
-  info(event: string, message: string, fields?: LogFields): void {
-    this.#log.info(event, message, fields);
+  info(event: string, message: string, fields: LogFields = {}): void {
+    const tell: Repeats['tell'] = (count, windowMs) =>
+      this.#log.info(event, `${String(count)} more in ${seconds(windowMs)}, the last: ${message}`, fields);
+    if (this.#hasShare(event, fields['uid'], tell)) this.#log.info(event, message, fields);
   }
 
   debug(event: string, message: string, fields?: LogFields): void {
@@ -80,6 +90,23 @@ export class RefusalSummary implements Log {
     }
     this.#repeats.clear();
     this.#ofUser.clear();
+  }
+
+  #userOf(uid: unknown): User {
+    return typeof uid === 'number' ? strangerUser(uid, this.#facts) : undefined;
+  }
+
+  /** Whether a line about this uid is to be told, because its user's share is not used up, or it is the first one beyond. */
+  #hasShare(event: string, uid: unknown, tell: Repeats['tell']): boolean {
+    const user = this.#userOf(uid);
+    if (user === undefined) return true;
+    const now = this.#clock.mono();
+    for (const [one, pace] of this.#lines) if (pace.isFull(now)) this.#lines.delete(one);
+    const pace = this.#lines.get(user) ?? new Pace(LINES.burst * LINES.intervalMs);
+    this.#lines.set(user, pace);
+    if (pace.waitMs(LINES.intervalMs, now) > 0) return this.#isFirst(JSON.stringify([event, user]), user, tell);
+    pace.book(LINES.intervalMs, now);
+    return true;
   }
 
   /**

@@ -48,7 +48,8 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
     // A hundred plugins pass through `restored` and `connecting` in the first milliseconds of a start: that is no news.
     const isPassing = isNoNews || state === 'restored' || state === 'connecting';
     const level = isPassing ? 'debug' : state === 'held' || state === 'quarantined' ? 'warn' : 'info';
-    log[level]('plugin.state-changed', message, { plugin, socket, state, reason, pid: instance.caller?.pid });
+    const by = { pid: instance.caller?.pid, uid: uidBehind(instance) };
+    log[level]('plugin.state-changed', message, { plugin, socket, state, reason, ...by });
   }
 
   /** So many lists or losses more of an instance. Unknown instances are ignored. */

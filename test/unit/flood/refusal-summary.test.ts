@@ -56,6 +56,34 @@ describe('refusal summary', () => {
     assert.deepEqual(world.told, ['one', 'two', 'three', 'four']);
   });
 
+  it('tells of other lines about an ordinary user its share, and sums up the rest by their kind', async () => {
+    const world = new World();
+    const say = (uid: number, event = 'plugin.state-changed'): void => world.log.info(event, `of ${uid}`, { uid });
+    for (let line = 0; line < 1000; line += 1) say(4000 + (line % 10));
+    for (let line = 0; line < 1000; line += 1) say(0);
+    say(4011);
+    say(4001, 'flood.quarantine-ended');
+    const counts = new Map<string, number>();
+    for (const { fields } of world.kept.lines) {
+      const of = Math.floor(Number(fields?.['uid']) / 10);
+      counts.set(String(of), (counts.get(String(of)) ?? 0) + 1);
+    }
+    assert.deepEqual(
+      [...counts],
+      [
+        ['400', 514],
+        ['0', 1000],
+        ['401', 1],
+      ],
+    );
+    await world.clock.advance(10_000);
+    assert.match(world.told.at(-1) ?? '', /^487 more in 10 s, the last: of 40\d\d$/);
+    await world.clock.advance(300_000);
+    const { length } = world.told;
+    say(4001);
+    assert.equal(world.told.length, length + 1);
+  });
+
   it('leaves the other levels alone, and warnings that are no refusals', async () => {
     const world = new World();
     for (let time = 0; time < 3; time += 1) {
