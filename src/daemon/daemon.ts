@@ -160,7 +160,7 @@ export class Daemon implements RestartListener {
     live.onChange(this.leases.changes.reloaded);
     const { core } = this.broker;
     const { leases } = this;
-    if (owners !== undefined) this.frontLine = new FrontLine({ ...parts, core, news, owners, leases });
+    if (owners !== undefined) this.frontLine = new FrontLine({ ...parts, ...own, core, news, owners, leases });
     const { allocations, consumers } = leases;
     const use = resourceUse({ leases: allocations, consumers, kubelet: this.frontLine });
     this.standing = new Standing({

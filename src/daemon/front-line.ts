@@ -5,6 +5,8 @@ import type { FrontNews } from '../front/front-news.js';
 import { KubeletResources } from '../front/kubelet-resources.js';
 import { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
+import type { UserFacts } from '../model/ids.js';
+import { strangerUserOf } from '../model/instance.js';
 import type { FrontedBefore } from '../platform/kubelet/fronted-before.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
@@ -17,7 +19,7 @@ import type { Core } from './core.js';
 import type { Leases } from './leases.js';
 
 /** The parts of the front line. */
-export interface FrontLineParts extends Surroundings {
+export interface FrontLineParts extends Surroundings, UserFacts {
   readonly live: LiveConfig;
   readonly core: Core;
   readonly news: FrontNews;
@@ -73,6 +75,7 @@ export class FrontLine {
     this.#kubelet = new KubeletSocket(paths.socket, { clock, guarding, unwatched: news.unwatched });
     this.owners = owners;
     const maxEntries = (): number => live.admission.maxPlugins;
+    const isStrangers = (name: string): boolean => strangerUserOf(core.offered.of(name)?.instance, parts) !== undefined;
     this.front = new Front({
       resources: new KubeletResources({
         resources: core.offered,
@@ -83,7 +86,7 @@ export class FrontLine {
       wire: frontWire,
       kubelet: this.#kubelet,
       openSockets: (resource, service) =>
-        new KubeletSockets(resource, service, { paths, clock, take: this.#door.take, maxEntries }),
+        new KubeletSockets(resource, service, { paths, clock, take: this.#door.take, maxEntries, isStrangers }),
       clock,
       random,
       limits: {

@@ -156,8 +156,10 @@ function lost(instance: Instance, facts: Facts): Action[] {
   return [...actions, ...fallBack(siblings, mayComeBack ? FALLBACK_AFTER_MS : 0), ...surplusAway(facts)];
 }
 
+/** Where incarnations serve side by side each has its registration socket, and as many as there may be of those are all needed. */
 function surplusAway({ siblings, coexist }: Facts): Action[] {
-  const away = siblings.filter((one) => (isLost(one) || one.state === 'quarantined') && (coexist || !one.isServing));
+  if (coexist) return [];
+  const away = siblings.filter((one) => (isLost(one) || one.state === 'quarantined') && !one.isServing);
   return away.slice(MAX_AWAY).map((whom) => ({ do: 'retire', whom }));
 }
 

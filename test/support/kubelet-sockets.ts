@@ -12,12 +12,22 @@ const SILENT: FrontedService = {
   call: () => Promise.resolve({ status: 12, message: 'nothing is served' }),
 };
 
-/** The socket of a resource before a kubelet whose root is `kubelet`; each connection to it is ended at once. */
-export function kubeletSockets(resource: string, kubelet: string): KubeletSockets {
+/**
+ * The socket of a resource before a kubelet whose root is `kubelet`; each connection to it is ended at once.
+ *
+ * @param options.most entries in the registry at most
+ * @param options.isStrangers the plugin of the resource is an ordinary user's
+ */
+export function kubeletSockets(
+  resource: string,
+  kubelet: string,
+  { most = 1, isStrangers = false } = {},
+): KubeletSockets {
   return new KubeletSockets(resource, SILENT, {
     paths: kubeletPaths(kubelet),
     clock: systemClock,
     take: (socket) => socket.destroy(),
-    maxEntries: () => 1,
+    maxEntries: () => most,
+    isStrangers: () => isStrangers,
   });
 }

@@ -24,17 +24,21 @@ export interface KubeletSocketsPorts {
   readonly take: (socket: Socket, resource: string, service: FrontedService) => void;
   /** Entries in the registry at most. */
   readonly maxEntries: () => number;
+  /** Whether the plugin of a resource is an ordinary user's: entries stay, and it may think up ever new names. */
+  readonly isStrangers: (resource: string) => boolean;
 }
 
 /** The sockets and the registry entry of one resource. */
 export class KubeletSockets implements FrontSockets {
   readonly endpoint: string;
+  readonly #resource: string;
   readonly #ports: KubeletSocketsPorts;
   readonly #names: ReturnType<typeof namesOf>;
   readonly #a: BoundSocket;
   readonly #b: BoundSocket;
 
   constructor(resource: string, service: FrontedService, ports: KubeletSocketsPorts) {
+    this.#resource = resource;
     this.#ports = ports;
     this.#names = namesOf(resource);
     const { paths, clock, take } = ports;
@@ -69,8 +73,11 @@ export class KubeletSockets implements FrontSockets {
           : `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
       }
       const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
-      const most = this.#ports.maxEntries();
-      if (entries >= most) return `the registry has ${String(entries)} entries of the broker (admission.maxPlugins)`;
+      const { maxEntries, isStrangers } = this.#ports;
+      const all = maxEntries();
+      const most = isStrangers(this.#resource) ? all / 2 : all;
+      const whose = most < all ? ', and ordinary users have half of admission.maxPlugins' : ' (admission.maxPlugins)';
+      if (entries >= most) return `the registry has ${String(entries)} entries of the broker${whose}`;
       pinned.symlink(entry, target);
       return undefined;
     } catch (failure) {
