@@ -3,6 +3,7 @@ import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Counted } from '../model/device-use.js';
 import type { FailedCall } from '../model/failed-call.js';
+import { strangerUser } from '../model/ids.js';
 import type { Granted, Lease, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
@@ -10,10 +11,9 @@ import { mayBeGiven } from './availability.js';
 import { shareNode } from './choose.js';
 import type { DecisionTime } from './decision-time.js';
 import type { Ledger } from './ledger.js';
+import { PluginLine } from './plugin-line.js';
 import type { AllocationPorts, Offer } from './ports.js';
 
-/** Leases asked of one plugin at once. */
-const AT_ONCE = 8;
 /**
  * Milliseconds that an ordinary user pays for each further plugin of a lease: the limit of requests counts a request once, and
  * what a call costs the broker (its messages, events and garbage) is nobody's otherwise.
@@ -37,7 +37,7 @@ export class Asking {
   readonly #ledger: Ledger;
   readonly #time: DecisionTime;
   readonly #again: (resource: string) => void;
-  readonly #lines = new Map<string, { running: number; readonly waiting: Set<() => void> }>();
+  readonly #lines = new Map<string, PluginLine>();
   /** Until when devices are avoided, by resource and id, those that are avoided longest last. */
   readonly #avoided = new Map<string, Map<string, number>>();
 
@@ -153,19 +153,15 @@ export class Asking {
 
   async #inLine(granted: Granted, uid: number, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
     const instanceId = this.#ports.offers.of(granted.resource)?.instanceId ?? '';
-    const line = this.#lines.get(instanceId) ?? { running: 0, waiting: new Set<() => void>() };
+    const line = this.#lines.get(instanceId) ?? new PluginLine();
     this.#lines.set(instanceId, line);
-    if (line.running < AT_ONCE) line.running += 1;
-    else if (!(await turnIn(line.waiting, signal))) return givenUp(granted.resource);
+    const user = strangerUser(uid, this.#ports);
+    if (!(await line.begin(user, signal))) return givenUp(granted.resource);
     try {
       return await this.#askOne(granted, uid, signal);
     } finally {
-      const [next] = line.waiting;
-      if (next !== undefined) next();
-      else {
-        line.running -= 1;
-        if (line.running === 0) this.#lines.delete(instanceId);
-      }
+      line.end(user);
+      if (line.isEmpty) this.#lines.delete(instanceId);
     }
   }
 
@@ -230,22 +226,6 @@ export class Asking {
       this.#again(resource);
     });
   }
-}
-
-/** Whether the turn came before its waiter left. */
-function turnIn(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
-  return new Promise((resolve) => {
-    const over = (isMine: boolean): void => {
-      waiting.delete(come);
-      signal.removeEventListener('abort', leave);
-      resolve(isMine);
-    };
-    const come = (): void => over(true);
-    const leave = (): void => over(false);
-    waiting.add(come);
-    signal.addEventListener('abort', leave, { once: true });
-    if (signal.aborted) leave();
-  });
 }
 
 function partsOf({ envs, mounts, devices, annotations, cdiDevices }: PluginAnswer): number {
