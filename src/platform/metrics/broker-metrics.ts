@@ -146,9 +146,19 @@ export class BrokerMetrics implements Metrics {
 export function processMetrics(): ProcessMetrics {
   let loading: Promise<{ metrics(): Promise<string> }> | undefined;
   const load = async (): Promise<{ metrics(): Promise<string> }> => {
-    const { Registry, collectDefaultMetrics } = await import('prom-client');
+    const { Counter, Registry, collectDefaultMetrics } = await import('prom-client');
     const registry = new Registry();
+    const { user, system } = process.cpuUsage();
     collectDefaultMetrics({ register: registry });
+    // The library counts from here on.
+    for (const [name, spentUs] of [
+      ['process_cpu_user_seconds_total', user],
+      ['process_cpu_system_seconds_total', system],
+      ['process_cpu_seconds_total', user + system],
+    ] as const) {
+      const counter = registry.getSingleMetric(name);
+      if (counter instanceof Counter) counter.inc(spentUs / 1e6);
+    }
     return registry;
   };
   return async () => {

@@ -102,6 +102,8 @@ describe('the pages', () => {
       assert.match(String(headers['content-type']), /^text\/plain; version=0\.0\.4/);
       assert.match(body, /^plugin_broker_quarantined 0$/m);
       assert.match(body, /^process_resident_memory_bytes \d+/m);
+      const [, spent] = /^process_cpu_seconds_total (\S+)/m.exec(body) ?? [];
+      assert.ok(Number(spent) > 0.05, `the start of this process is counted, too: ${String(spent)} s`);
       assert.match(body, /^nodejs_eventloop_lag_seconds /m);
     }
   });
