@@ -11,8 +11,8 @@ const MAX_FALLBACKS = 2;
 /** Incarnations of one plugin that are connected and have not delivered a list. */
 const MAX_WAITING = 4;
 /**
- * Incarnations of one plugin that are lost or in quarantine and have not delivered a list: each keeps a descriptor and a place in
- * the checkpoint.
+ * Incarnations of one plugin that are lost or in quarantine, beside the newest that has delivered a list: each keeps a descriptor
+ * and a place in the checkpoint.
  */
 const MAX_AWAY = 4;
 /** While a lost plugin's socket still listens it is given this long to come back before its predecessor is asked. */
@@ -159,8 +159,12 @@ function lost(instance: Instance, facts: Facts): Action[] {
 /** Where incarnations serve side by side each has its registration socket, and as many as there may be of those are all needed. */
 function surplusAway({ siblings, coexist }: Facts): Action[] {
   if (coexist) return [];
-  const away = siblings.filter((one) => (isLost(one) || one.state === 'quarantined') && !one.isServing);
-  return away.slice(MAX_AWAY).map((whom) => ({ do: 'retire', whom }));
+  const away = siblings.filter((one) => isLost(one) || one.state === 'quarantined');
+  const serving = away.find((one) => one.isServing); // it has the list that counts
+  return away
+    .filter((one) => one !== serving)
+    .slice(MAX_AWAY)
+    .map((whom) => ({ do: 'retire', whom }));
 }
 
 function over({ reason }: Instance, { siblings }: Facts): Action[] {

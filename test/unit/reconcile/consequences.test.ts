@@ -114,7 +114,7 @@ describe('the consequence of a change', () => {
     ]);
   });
 
-  it('of a fifth incarnation without a list that is lost or in quarantine is that the oldest of them is let go, and never one that has served', () => {
+  it('of a fifth incarnation that is lost or in quarantine is that the oldest of them is let go, and never the newest that has served', () => {
     let made = 0;
     const lost = (isServing: boolean): Instance => {
       const isQuarantined = (made += 1) % 2 === 0;
@@ -134,6 +134,8 @@ describe('the consequence of a change', () => {
     assert.deepEqual(retired([served, ...all.slice(1)], false), []);
     assert.deepEqual(retired([served, ...all], false), [all[0]]);
     assert.deepEqual(retired([served, ...all], true), [], 'all serve side by side');
+    const others = Array.from({ length: 5 }, () => lost(true));
+    assert.deepEqual(retired([served, ...others], false), [served], 'the newest that has served, and four more');
     Object.assign(last, { state: 'quarantined', reason: 'quarantine' });
     assert.deepEqual(retired([served, ...all], false), [all[0]]);
   });
