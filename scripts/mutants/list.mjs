@@ -367,8 +367,8 @@ export const MUTANTS = [
   {
     title: 'a socket that has gone when the broker comes back is no refusal',
     file: 'src/reconcile/pull.ts',
-    search: 'return request.pulled && isVanished(refusal);',
-    replace: 'return !request.pulled && isVanished(refusal);',
+    search: 'return (pulled && isVanished(refusal))',
+    replace: 'return (!pulled && isVanished(refusal))',
     test: 'unit/reconcile/enrolment',
   },
   // The answers of plugins.
