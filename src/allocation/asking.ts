@@ -191,9 +191,14 @@ export class Asking {
       };
     }
     const { stranger } = offer;
+    // A variable that an operator sets counts more than the plugin's. Its value is the plugin's choice, too: the ids.
+    const envs = new Map([
+      ...answer.envs,
+      ...[...this.#ports.rules.allocateOf(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
+    ]);
     const problem =
       counted(() => answerProblem(answer)) ??
-      (stranger === undefined ? undefined : reachProblem(answer, stranger, uid));
+      (stranger === undefined ? undefined : reachProblem({ ...answer, envs }, stranger, uid));
     if (problem !== undefined) {
       return {
         code: 'PLUGIN_FAILED',
@@ -201,11 +206,6 @@ export class Asking {
         message: `the answer of the plugin of ${resource} for ${named(ids)} cannot be used: ${problem}`,
       };
     }
-    // A variable that an operator sets counts more than the plugin's.
-    const envs = new Map([
-      ...answer.envs,
-      ...[...this.#ports.rules.allocateOf(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
-    ]);
     return { ...answer, envs };
   }
 

@@ -135,10 +135,8 @@ function leaseTexts(
     .filter(({ id }) => id !== '') // the devices of pods are not ours to use
     .map((lease) => {
       if (lease.uid !== ownUid) {
-        const user = String(lease.uid);
-        terminal.complain(
-          `plugin-broker: the lease ${lease.id} is uid ${user}'s and left out: sudo -u '#${user}' plugin-broker allocations -o ${format}`,
-        );
+        const whose = `is uid ${String(lease.uid)}'s and left out: -o ${format} is for a shell of that user`;
+        terminal.complain(`plugin-broker: the lease ${lease.id} ${whose}`);
         return '';
       }
       const head = format === 'env' ? `# ${lease.id}: ${ownerOf(lease)}\n` : '';

@@ -52,6 +52,22 @@ describe('the answer of a plugin of an ordinary user', () => {
     assert.ok(given.ok);
     assert.equal(given.value.answer.envs.get('LD_PRELOAD'), '/tmp/mine.so');
   });
+
+  it('has the variables of a rule, whose values are ids that the plugin chose', async () => {
+    const machine = new FakeMachine();
+    const resource = machine.offer('v/gpu', 'all');
+    resource.stranger = PLUGIN;
+    const env = new Map([['VISIBLE_DEVICES', 'ids'] as const]);
+    const rules = { allocateOf: () => ({ uids: undefined, max: undefined, consumer: undefined, env }) };
+    const { allocations } = await allocationWorld(machine, { rules });
+    const allocate = (uid: number) =>
+      allocations.allocate(request('v/gpu', { key: 'k' }), { uid, process: undefined }, new AbortController().signal);
+    const refused = await allocate(0);
+    assert.match(refused.ok ? '' : refused.refusal.message, /cannot be used: it has variables for uid 0/);
+    delete resource.stranger;
+    const given = await allocate(0);
+    assert.equal(given.ok && given.value.answer.envs.get('VISIBLE_DEVICES'), 'all');
+  });
 });
 
 describe('the name of a CDI device', () => {
