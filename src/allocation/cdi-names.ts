@@ -53,6 +53,7 @@ export class CdiNames {
     for (const [id, result] of await this.#ports.cdi.reconcile(leases, mayRemove, lives)) {
       const entry = this.#ledger.get(id);
       if (entry !== undefined) entry.cdi = result;
+      else await this.#ports.cdi.remove(id); // it ended while its file was made
     }
   }
 

@@ -22,6 +22,11 @@ export class Impairments {
   readonly #alarms: Alarms;
   /** By the user whose resources are looked at; undefined: all others'. */
   readonly #looks = new Map<number | undefined, ImpairmentLooks>();
+  /** The looks to which an entry was given last. */
+  readonly #latest = new WeakMap<Entry, ImpairmentLooks>();
+  /** Looks of several users do not go on in the same turn. */
+  #turn: Promise<void> = Promise.resolve();
+  readonly #nextTurn = (): Promise<void> => (this.#turn = this.#turn.then(() => this.#ports.nextTurn()));
   /** Resources to look at after the look that is under way; undefined: there is none. */
   #next: Set<string> | 'all' | undefined;
   #isLooking = false;
@@ -58,7 +63,7 @@ export class Impairments {
     while (this.#next !== undefined) {
       const changed = this.#next;
       this.#next = undefined;
-      const since = clock.mono();
+      let since = clock.mono();
       const entries = new Map<number | undefined, Entry[]>();
       const users = new Map<string, number | undefined>();
       for (const entry of this.#ledger.all()) {
@@ -69,8 +74,17 @@ export class Impairments {
         if (others === undefined) entries.set(user, [entry]);
         else others.push(entry);
       }
-      for (const [user, concerned] of entries) this.#looksOf(user).add(concerned);
-      const tookMs = clock.mono() - since;
+      let tookMs = 0;
+      for (const [user, concerned] of entries) {
+        const looks = this.#looksOf(user);
+        for (const entry of concerned) this.#latest.set(entry, looks);
+        looks.add(concerned);
+        if (clock.mono() - since < SLICE_MS) continue;
+        tookMs += clock.mono() - since;
+        await this.#nextTurn();
+        since = clock.mono();
+      }
+      tookMs += clock.mono() - since;
       if (tookMs >= SLICE_MS) await new Promise<void>((rested) => this.#alarms.set(restMs(tookMs, REST), rested));
     }
     this.#isLooking = false;
@@ -91,14 +105,17 @@ export class Impairments {
   #looksOf(user: number | undefined): ImpairmentLooks {
     const known = this.#looks.get(user);
     if (known !== undefined) return known;
+    const { clock, offers } = this.#ports;
     const looks = new ImpairmentLooks({
-      ports: this.#ports,
+      ports: { clock, offers, nextTurn: this.#nextTurn },
       ledger: this.#ledger,
       alarms: this.#alarms,
       judge: (entry, listed, isNews) => {
+        // Its plugins are another user's, or nobody's, by now: what was seen for this one is old.
+        if (this.#latest.get(entry) !== looks) return;
         // A start with many leases, before any plugin came back.
         const isDue = isNews || entry.lease.state === 'impaired' || entry.lease.answer.isLost === true;
-        if (isDue) this.look(entry, listed);
+        if (isDue) this.#judge(entry, listed);
       },
       over: () => this.#looks.delete(user),
     });
@@ -106,8 +123,14 @@ export class Impairments {
     return looks;
   }
 
-  /** Looks at the devices of one lease. */
-  look(entry: Entry, listed = this.#listedFor(entry)): void {
+  /** Looks at the devices of one lease; where a list of them is long and not at hand, when it is. */
+  look(entry: Entry): void {
+    const resources = entry.lease.granted.map(({ resource }) => resource);
+    if (this.#ports.offers.prepare(resources) === undefined) this.#judge(entry, this.#listedFor(entry));
+    else this.lookAtAll(new Set(resources));
+  }
+
+  #judge(entry: Entry, listed: Listed): void {
     const { state, reason, granted, answer } = entry.lease;
     if (state === 'asking' || reason === 'ledger-recovered') return;
     const lost = answer.isLost === true ? LOST : undefined;

@@ -38,7 +38,7 @@ export class PluginLine {
   /** A turn is over: the next one begins. */
   end(user: User): void {
     this.#run(user, -1);
-    const users = [...this.#waiting.keys()].filter((one) => this.#mayRun(one));
+    const users = [...this.#waiting].filter(([one, { size }]) => size > 0 && this.#mayRun(one)).map(([one]) => one);
     // Each second turn is root's, as long as it waits.
     const next = users.includes(undefined) && !this.#wasRootsTurn ? undefined : users.find((one) => one !== undefined);
     const waiting = this.#waiting.get(next);

@@ -5,7 +5,10 @@ import type { Clock } from '../kernel/clock.js';
 import type { Device } from '../model/device.js';
 import { DecodingLine } from './decoding-line.js';
 
-/** Lists that are kept, and how many devices they may have together; of the newest list any number. */
+/**
+ * Lists of root that are kept, and how many devices they may have together, and as many of all ordinary users; of the newest list
+ * any number.
+ */
 const MOST_LISTS = 32;
 const MOST_DEVICES = 262_144;
 /** One ordinary user's lists have a quarter. */
@@ -36,6 +39,7 @@ interface Known {
 /** A list that waits for its turn, or has it. */
 interface Wanted {
   raw: Buffer;
+  readonly sender: Sender;
   hasBegun: boolean;
   readonly ready: Promise<readonly Device[] | undefined>;
 }
@@ -84,7 +88,7 @@ export class DecodedLists {
   /** Decodes once for all callers that come before it has begun, the newest list that they know. */
   #made(resource: string, raw: Buffer, sender?: Sender): Promise<readonly Device[] | undefined> {
     const wanted = this.#wanted.get(resource);
-    if (wanted !== undefined && (!wanted.hasBegun || wanted.raw === raw)) {
+    if (wanted?.sender === sender && wanted !== undefined && (!wanted.hasBegun || wanted.raw === raw)) {
       wanted.raw = raw;
       return wanted.ready;
     }
@@ -92,7 +96,7 @@ export class DecodedLists {
     const ready = new Promise<readonly Device[] | undefined>((resolve) =>
       line.add(sender, async () => resolve(await this.#decode(resource, next, sender))),
     );
-    const next: Wanted = { raw, hasBegun: false, ready };
+    const next: Wanted = { raw, sender, hasBegun: false, ready };
     this.#wanted.set(resource, next);
     return ready;
   }
@@ -121,11 +125,11 @@ export class DecodedLists {
         known.filter(([, one]) => one.sender === sender),
         SHARES,
       );
-    // Of all, those of ordinary users go first.
-    const [strangers, trusted] = [true, false].map((is) =>
-      known.filter(([, one]) => (one.sender !== undefined) === is),
+    // Those of root, and of users whom rules name, have room of their own.
+    this.#forget(
+      known.filter(([, one]) => (one.sender === undefined) === (sender === undefined)),
+      1,
     );
-    this.#forget([...(strangers ?? []), ...(trusted ?? [])], 1);
     if (raw.length > SHORT_BYTES) this.#sweepLater();
     return devices;
   }

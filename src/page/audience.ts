@@ -232,10 +232,10 @@ export class Audience {
 
   async #look(): Promise<void> {
     this.#lastTick = this.#ports.clock.mono();
-    const isLast = this.#ports.source.head().broker.phase === 'stopping'; // before the look, which thus shows it
     // Events of the time of this look are for the next one.
     const events = this.#events.splice(0);
     try {
+      const isLast = this.#ports.source.head().broker.phase === 'stopping'; // before the look, which thus shows it
       await this.#ports.picture.refresh(HEARTBEAT_MS);
       this.#tell(events);
       if (isLast) this.close();

@@ -153,6 +153,49 @@ describe('a look at the devices of leases', () => {
     assert.deepEqual(states(), ['active', 'impaired', 'impaired']);
   });
 
+  it('says nothing of a lease whose plugin is another user’s, or nobody’s, by now', async () => {
+    const lists: (() => void)[] = [];
+    const state = { user: 4001 as number | undefined };
+    const { fake, ledger, health, impairments } = world(0, {
+      stranger: () => state.user,
+      prepare: ([resource = '']) =>
+        resource === 'v/b' && state.user !== undefined
+          ? new Promise((resolve) => lists.push(() => resolve(undefined)))
+          : undefined,
+    });
+    for (const { lease } of [...ledger.all()]) ledger.remove(lease.id);
+    ledger.add(entryOf('x', ['v/a', 'v/b']));
+    impairments.lookAtAll(undefined);
+    await fake.settle();
+    state.user = undefined;
+    health.set('x of v/a', 'Unhealthy');
+    impairments.lookAtAll(new Set(['v/a']));
+    await fake.settle();
+    assert.equal(ledger.get('x')?.lease.state, 'impaired');
+    for (const resolve of lists) resolve();
+    await fake.settle();
+    assert.equal(ledger.get('x')?.lease.state, 'impaired', 'the look of before had seen it healthy');
+  });
+
+  it('of one lease waits for a long list, too, and decodes none in its turn', async () => {
+    const lists: (() => void)[] = [];
+    let isAtHand = false;
+    const { fake, ledger, health, impairments, seen } = world(0, {
+      prepare: () => (isAtHand ? undefined : new Promise((resolve) => lists.push(() => resolve(undefined)))),
+    });
+    for (const { lease } of [...ledger.all()]) ledger.remove(lease.id);
+    const entry = entryOf('x', ['v/a']);
+    ledger.add(entry);
+    health.set('x of v/a', 'Unhealthy');
+    impairments.look(entry);
+    await fake.settle();
+    assert.deepEqual([entry.lease.state, seen().offers], ['active', 0]);
+    isAtHand = true;
+    for (const resolve of lists) resolve();
+    await fake.settle();
+    assert.equal(entry.lease.state, 'impaired');
+  });
+
   it('does not come again after a stop', async () => {
     const { fake, impairments, look, seen } = world();
     look();

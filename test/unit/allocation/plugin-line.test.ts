@@ -54,6 +54,16 @@ describe('the line of requests to one plugin', () => {
     assert.deepEqual(await bed.end(4002, 4002, 4001, undefined), [4002, 4003, 4001, 4002]);
   });
 
+  it('gives a turn to somebody who waits although another one leaves in that moment', async () => {
+    const bed = new Bed();
+    for (let nth = 0; nth < 4; nth += 1) bed.come(4001);
+    for (let nth = 0; nth < 4; nth += 1) bed.come(4002);
+    const leave = bed.come(4003);
+    bed.come(4004);
+    leave();
+    assert.deepEqual(await bed.end(4001), [4004]);
+  });
+
   it('forgets a request that leaves, and is empty when all are over', async () => {
     const bed = new Bed();
     for (let nth = 0; nth < 4; nth += 1) bed.come(4001);

@@ -162,6 +162,9 @@ describe('decoded lists', () => {
     assert.deepEqual([kept('a1', 4001), kept('a8', 4001), kept('r0')], [true, true, true]);
     for (let nth = 0; nth < 8; nth += 1) make(`b${String(nth)}`, 4002);
     assert.ok(Array.from({ length: 24 }, (_, nth) => `r${String(nth)}`).every((name) => kept(name)));
-    assert.equal(kept('a8', 4001), false);
+    assert.equal(kept('a8', 4001), true);
+    for (let nth = 0; nth < 40; nth += 1) make(`r${String(nth)}`);
+    assert.equal(kept('r0'), false, 'root has a bound, too');
+    assert.equal(kept('b7', 4002), true, 'and pushes out nobody');
   });
 });
