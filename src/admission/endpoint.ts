@@ -121,7 +121,7 @@ export function checkRoots(
   const { name, socket } = request;
   if (socket?.path === pinned.path && incarnationKey(socket.incarnation) !== incarnationKey(pinned.incarnation)) {
     const message = `${name}: ${pinned.path} is another socket by now than the one that registers`;
-    return { code: 'SOCKET_SWAPPED', message };
+    return { code: 'SOCKET_SWAPPED', message, isPassing: true }; // the socket that is there now is told of by itself
   }
   const roots = rootsFor(request, paths);
   for (const root of roots) {

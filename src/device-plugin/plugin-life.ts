@@ -82,6 +82,9 @@ export class PluginLife {
   /** When its last sockets were lost, and before when a registry said that it takes no call; as performance.now(). */
   #lostAt: readonly number[] = [];
   #notBefore = 0;
+  /** The kubelet.sock of the last Register call, and whether somebody answered there. */
+  #target: string | undefined;
+  #wasAnswered = false;
   /** The kubelet socket that this very socket is registered with. */
   #registeredWith: string | undefined;
 
@@ -151,13 +154,15 @@ export class PluginLife {
   /** Serves on as long as it is no use to register again; a new kubelet.sock ends that. */
   async #restAfterLoss(): Promise<void> {
     const now = performance.now();
-    const { pauseAfterLosses } = this.#habits;
+    const { door, kubeletSocket, pauseAfterLosses } = this.#habits;
     this.#lostAt = [...this.#lostAt.filter((at) => now - at < 60_000), now].slice(-LOSSES_A_MINUTE - 1);
-    const isOften = this.#registeredWith !== undefined && this.#lostAt.length > LOSSES_A_MINUTE;
+    const isOften = (door === 'watcher' || this.#wasAnswered) && this.#lostAt.length > LOSSES_A_MINUTE;
+    const isNew = (): boolean => door === 'register' && identityOf(kubeletSocket) !== this.#target;
     const until = Math.max(now + (isOften ? pauseAfterLosses : 0), pauseAfterLosses > 0 ? this.#notBefore : 0);
-    for (let leftMs = until - now; leftMs > 0; leftMs = until - performance.now()) {
+    for (let leftMs = until - now; leftMs > 0 && !isNew(); leftMs = until - performance.now()) {
       const event = await this.#wakeUp.wait(leftMs);
-      if (event === 'kubelet-socket-created' || this.#wakeUp.isOver) return;
+      if (this.#wakeUp.isOver) return;
+      if (event !== undefined && event !== 'own-socket-lost') this.#tell.registryEvent(event);
     }
   }
 
@@ -186,6 +191,8 @@ export class PluginLife {
     if (this.#wakeUp.isOver) return undefined;
     const ms = Math.round(performance.now() - start);
     this.#failures = outcome.kind === 'registered' ? 0 : this.#failures + 1;
+    this.#target = target;
+    this.#wasAnswered = outcome.kind !== 'unreachable';
     this.#notBefore = 0;
     const pause = this.#pauseAfter(outcome);
     this.#tell.registered(outcome, ms, pause);
@@ -204,8 +211,10 @@ export class PluginLife {
     if (outcome.kind === 'registered') return this.#pauseAfterSuccess();
     if (outcome.kind === 'unreachable') return pauseAfter(this.#failures);
     const toldMs = Math.min(outcome.retryAfterMs, LONGEST_RETRY_AFTER_MS);
-    this.#notBefore = performance.now() + toldMs;
-    return onRefused === 'retry' ? Math.max(pauseAfter(this.#failures), toldMs) : undefined;
+    if (onRefused !== 'retry') return undefined;
+    const pause = Math.max(pauseAfter(this.#failures), toldMs);
+    this.#notBefore = performance.now() + pause;
+    return pause;
   }
 
   #pauseAfterSuccess(): number | undefined {

@@ -116,12 +116,14 @@ export class Lifecycle implements RosterListener {
 
   /** Looks at an instance. @returns milliseconds until it may; 0: it has */
   #look(instance: Instance): number {
-    const { reconciler, endpoints, reports } = this.#ports;
+    const { reconciler, endpoints, reports, sockets } = this.#ports;
     const look = lookFor(instance, reconciler.has(instance.id, instance.socketKey));
     if (look === 'listener') this.#carryOut(instance, afterListenerLook(instance, endpoints.isListening(instance)));
     if (look !== 'path') return 0;
-    const waitMs = this.#pathNews.waitMs(instance);
-    if (waitMs === 0 && reports.checkPath(instance)) this.#pathNews.told(instance);
+    // That a socket is back follows a loss that was told, and leases wait for it.
+    const isOwn = sockets.keyAt(instance.socketPath) === instance.socketKey;
+    const waitMs = isOwn ? 0 : this.#pathNews.waitMs(instance);
+    if (waitMs === 0 && reports.checkPath(instance) && !isOwn) this.#pathNews.told(instance);
     return waitMs;
   }
 

@@ -5,8 +5,8 @@ import { Pace } from '../kernel/pace.js';
 import type { UserFacts } from '../model/ids.js';
 import { strangerUserOf, type Instance } from '../model/instance.js';
 
-/** Each socket of a user that has as many plugins as it may is away once and back: told at once. More take turns. */
-const BURST = 512;
+/** Each socket of a user that has as many plugins as it may is away once: told at once. More losses take turns. */
+const BURST = 256;
 const INTERVAL_MS = 500;
 
 /** The ports of the news. */

@@ -222,6 +222,31 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     assert.equal(registry.requests.length, 6);
   });
 
+  it('does so at the watcher door, too, and where it was refused', async () => {
+    const refusals = tempDir();
+    const refusing = await TestRegistry.start(refusals);
+    opened.push(refusing);
+    refusing.verdict = () => ({ code: status.FAILED_PRECONDITION, details: 'no' });
+    for (const [directory, more] of [
+      [tempDir(), { door: 'watcher' }],
+      [refusals, { retry: { firstMs: 60_000, maxMs: 60_000 } }],
+    ] as readonly [string, Partial<DevicePluginOptions>][]) {
+      const [plugin, told] = await serve({ directory, socketName: 'own.sock', ...more });
+      const losses = (): number =>
+        told.filter((event) => event.kind === 'registry-event' && event.what === 'socket-gone').length;
+      if (more.door === undefined) await eventually('it is refused', () => plugin.state === 'refused');
+      const most = more.door === undefined ? 1 : 5;
+      for (let nth = 1; nth <= most; nth += 1) {
+        await eventually('it serves', () => existsSync(plugin.socket));
+        rmSync(plugin.socket);
+        await eventually('it has noticed', () => losses() >= nth);
+      }
+      await pause(300);
+      assert.equal(existsSync(plugin.socket), false);
+      await plugin.stop();
+    }
+  });
+
   it('leaves nothing of a socket behind when it serves on the next one', async (t) => {
     const warned: string[] = [];
     const onWarning = ({ name }: Error): void => void warned.push(name);
