@@ -70,13 +70,13 @@ describe('completion bash', { skip: missing('bash') }, () => {
     'with =, which bash splits': { words: 'plugins --root = /a', asks: 'plugin --root /a' },
     'in quotes, and with a space': { words: `plugins --root "'/a b'"`, asks: 'plugin --root /a b' },
     'with a space behind a backslash': { words: `plugins --root '/a\\ b'`, asks: 'plugin --root /a b' },
-    'below the home directory': { words: "plugins --root '~/a'", asks: 'plugin --root /home/me/a' },
+    'below the home directory': { words: "plugins --root '~/a'", asks: 'plugin --root /own/a' },
     'by its socket': { words: 'resources --address /a.sock', asks: 'resource --address /a.sock' },
     'of the command, not of what it runs': { words: 'run -- x --root /a --device', asks: 'resource' },
   };
   for (const [how, { words, asks }] of Object.entries(asking)) {
     it(`asks the daemon that is named ${how}`, () => {
-      const ask = `plugin-broker() { shift; echo "$*" > asked; }; HOME=/home/me; source '${script}'; COMP_WORDS=(plugin-broker ${words} '')`;
+      const ask = `plugin-broker() { shift; echo "$*" > asked; }; HOME=/own; source '${script}'; COMP_WORDS=(plugin-broker ${words} '')`;
       shell('bash', `${ask}; COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _plugin_broker`);
       assert.equal(readFileSync(path.join(folder, 'asked'), 'utf8').trim(), asks);
     });
@@ -142,7 +142,7 @@ describe('completion fish', { skip: missing('fish') }, () => {
     const offered = (typed: string): readonly string[] =>
       shell(
         'fish',
-        `function plugin-broker; echo live-(string join -- _ $argv[2..]); end; set HOME /home/me; source '${file}'; complete -C 'plugin-broker ${typed}'`,
+        `function plugin-broker; echo live-(string join -- _ $argv[2..]); end; set HOME /own; source '${file}'; complete -C 'plugin-broker ${typed}'`,
       )
         .split('\n')
         .flatMap((line) => line.split('\t')[0] ?? []);
@@ -156,7 +156,7 @@ describe('completion fish', { skip: missing('fish') }, () => {
       'release ': 'live-lease',
       'plugins --root /a ': 'live-plugin_--root_/a',
       '--root "/a b" release ': 'live-lease_--root_/a b',
-      'plugins --root ~/a ': 'live-plugin_--root_/home/me/a',
+      'plugins --root ~/a ': 'live-plugin_--root_/own/a',
       'resources --address=/a.sock ': 'live-resource_--address=/a.sock',
     };
     for (const [typed, word] of Object.entries(rows))
