@@ -88,13 +88,13 @@ export class DecodedLists {
   /** Decodes once for all callers that come before it has begun, the newest list that they know. */
   #made(resource: string, raw: Buffer, sender?: Sender): Promise<readonly Device[] | undefined> {
     const wanted = this.#wanted.get(resource);
-    if (wanted?.sender === sender && wanted !== undefined && (!wanted.hasBegun || wanted.raw === raw)) {
+    if (wanted !== undefined && wanted.sender === sender && (!wanted.hasBegun || wanted.raw === raw)) {
       wanted.raw = raw;
       return wanted.ready;
     }
     const line = sender === undefined ? this.#lines.trusted : this.#lines.strangers;
     const ready = new Promise<readonly Device[] | undefined>((resolve) =>
-      line.add(sender, async () => resolve(await this.#decode(resource, next, sender))),
+      line.add(sender, async () => resolve(await this.#decode(resource, next))),
     );
     const next: Wanted = { raw, sender, hasBegun: false, ready };
     this.#wanted.set(resource, next);
@@ -104,9 +104,9 @@ export class DecodedLists {
   /**
    * Undefined when decoding fails: `of` reports it to callers that need the list. Lists behind it are decoded all the same.
    */
-  async #decode(resource: string, wanted: Wanted, sender: Sender): Promise<readonly Device[] | undefined> {
+  async #decode(resource: string, wanted: Wanted): Promise<readonly Device[] | undefined> {
     wanted.hasBegun = true;
-    const { raw } = wanted;
+    const { raw, sender } = wanted;
     try {
       return this.#keep(resource, raw, sender, await this.#ports.decodeInTurns(raw));
     } catch {
