@@ -81,6 +81,13 @@ class Bed {
     this.letGo(path);
   }
 
+  /** A socket goes by another name from now on. */
+  moves(socket: FakeSocket, path: string, to: string): void {
+    this.world.sockets.link(to, socket);
+    this.world.sockets.remove(path);
+    this.renamed(path, to);
+  }
+
   /** Discovery closes its own descriptor of a path. */
   letGo(path: string): void {
     this.#pinned(path).socket.release();
@@ -145,9 +152,7 @@ describe('registration sockets', () => {
     const bed = new Bed();
     const { world } = bed;
     const socket = await bed.appear('/d/a');
-    world.sockets.link('/d/b', socket);
-    world.sockets.remove('/d/a');
-    bed.renamed('/d/a', '/d/b');
+    bed.moves(socket, '/d/a', '/d/b');
     await world.clock.advance(60_000);
     assert.deepEqual([bed.asked, world.stateOf(socket)], [['/d/a'], 'ready registered']);
   });
@@ -156,9 +161,7 @@ describe('registration sockets', () => {
     const bed = new Bed();
     const { world } = bed;
     const socket = await bed.appear('/d/a');
-    world.sockets.link('/d/b', socket);
-    world.sockets.remove('/d/a');
-    bed.renamed('/d/a', '/d/b');
+    bed.moves(socket, '/d/a', '/d/b');
     const { socketPath, endpointPath, enrolment } = world.of(socket) ?? {};
     assert.deepEqual([socketPath, endpointPath], ['/d/b', '/d/b']);
     assert.deepEqual([enrolment?.socket.path, enrolment?.endpoint.path], ['/d/b', '/d/b']);
@@ -178,9 +181,7 @@ describe('registration sockets', () => {
     const socket = await bed.appear('/d/0');
     for (let nth = 0; nth < 30_000; nth++) {
       const [from, to] = [`/d/${String(nth)}`, `/d/${String(nth + 1)}`];
-      world.sockets.link(to, socket);
-      world.sockets.remove(from);
-      bed.renamed(from, to);
+      bed.moves(socket, from, to);
     }
     const [instance] = [...world.roster.all()];
     assert.ok(instance !== undefined);
