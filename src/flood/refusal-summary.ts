@@ -3,7 +3,7 @@
 // of the log: plugins decide how often their state changes.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log, LogFields } from '../kernel/log.js';
-import { Pace } from '../kernel/pace.js';
+import { Paces } from '../kernel/paces.js';
 import { strangerUser, type UserFacts } from '../model/ids.js';
 import { seconds } from './sentences.js';
 
@@ -43,7 +43,7 @@ export class RefusalSummary implements Log {
   readonly #facts: UserFacts;
   /** How many subjects of each ordinary user are counted. */
   readonly #ofUser = new Map<number, number>();
-  readonly #lines = new Map<number, Pace>();
+  readonly #lines = new Paces<number>(LINES);
 
   constructor(log: Log, clock: Clock, facts: UserFacts) {
     this.#log = log;
@@ -101,11 +101,8 @@ export class RefusalSummary implements Log {
     const user = this.#userOf(uid);
     if (user === undefined) return true;
     const now = this.#clock.mono();
-    for (const [one, pace] of this.#lines) if (pace.isFull(now)) this.#lines.delete(one);
-    const pace = this.#lines.get(user) ?? new Pace(LINES.burst * LINES.intervalMs);
-    this.#lines.set(user, pace);
-    if (pace.waitMs(LINES.intervalMs, now) > 0) return this.#isFirst(JSON.stringify([event, user]), user, tell);
-    pace.book(LINES.intervalMs, now);
+    if (this.#lines.waitMs(user, now) > 0) return this.#isFirst(JSON.stringify([event, user]), user, tell);
+    this.#lines.book(user, now);
     return true;
   }
 

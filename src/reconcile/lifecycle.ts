@@ -1,6 +1,7 @@
 // Follows the roster: gathers the facts of each change, asks pure functions for the actions (consequences.ts, pull.ts,
 // after-look.ts), and carries them out.
 import type { Clock } from '../kernel/clock.js';
+import { Paces } from '../kernel/paces.js';
 import type { UserFacts } from '../model/ids.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { PluginPolicy } from '../model/settings.js';
@@ -13,11 +14,17 @@ import type { Endings } from './endings.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
 import { PathLooks } from './path-looks.js';
-import { PathNews } from './path-news.js';
 import { afterPull, isAsked, mayReturn, pullRequest, withoutAsking, type Pulled } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
+
+/**
+ * How often it is told that sockets of one ordinary user are not at their paths: a directory of 250 sockets that is renamed to and
+ * fro is 500 changes each time, each with an event and a line of the log. Each socket of a user that has as many plugins as it may
+ * is away once: told at once. More losses take turns.
+ */
+const PATH_NEWS = { burst: 256, intervalMs: 500 } as const;
 
 /** The ports of lifecycle. */
 export interface LifecyclePorts extends UserFacts {
@@ -43,12 +50,12 @@ export class Lifecycle implements RosterListener {
   readonly #readySince = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   readonly #pathLooks: PathLooks;
-  readonly #pathNews: PathNews;
+  /** By ordinary user. */
+  readonly #pathNews = new Paces<number>(PATH_NEWS);
   #stopped = false;
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports;
-    this.#pathNews = new PathNews(ports);
     this.#pathLooks = new PathLooks(ports, (instance) => this.#look(instance));
     this.#graces = new Graces({
       clock: ports.clock,
@@ -116,14 +123,15 @@ export class Lifecycle implements RosterListener {
 
   /** Looks at an instance. @returns milliseconds until it may; 0: it has */
   #look(instance: Instance): number {
-    const { reconciler, endpoints, reports, sockets } = this.#ports;
+    const { reconciler, endpoints, reports, sockets, clock } = this.#ports;
     const look = lookFor(instance, reconciler.has(instance.id, instance.socketKey));
     if (look === 'listener') this.#carryOut(instance, afterListenerLook(instance, endpoints.isListening(instance)));
     if (look !== 'path') return 0;
     // That a socket is back follows a loss that was told, and leases wait for it.
-    const isOwn = sockets.keyAt(instance.socketPath) === instance.socketKey;
-    const waitMs = isOwn ? 0 : this.#pathNews.waitMs(instance);
-    if (waitMs === 0 && reports.checkPath(instance) && !isOwn) this.#pathNews.told(instance);
+    const key = sockets.keyAt(instance.socketPath);
+    const user = key === instance.socketKey ? undefined : strangerUserOf(instance, this.#ports);
+    const waitMs = user === undefined ? 0 : this.#pathNews.waitMs(user, clock.mono());
+    if (waitMs === 0 && reports.checkPath(instance, key) && user !== undefined) this.#pathNews.book(user, clock.mono());
     return waitMs;
   }
 

@@ -32,7 +32,7 @@ export class Reports implements InstanceReports, NoticeBoard {
 
   /** Enters a report of a handler. A loss may mean that the plugin restarts itself, because the broker gave it a reason. */
   report(id: string, report: InstanceReport): void {
-    const { roster, settling } = this.#ports;
+    const { roster, settling, sockets } = this.#ports;
     const instance = roster.get(id);
     if (instance === undefined || this.#stopped) return;
     const { state: before } = instance;
@@ -40,7 +40,7 @@ export class Reports implements InstanceReports, NoticeBoard {
     instance.facts = report.facts ?? instance.facts;
     const loss = report.state === 'held' ? settling.lossOf(instance, report) : undefined;
     roster.report(id, loss ?? this.#looked(instance, report));
-    if (mayHaveLostPath(instance, before)) this.checkPath(instance);
+    if (mayHaveLostPath(instance, before)) this.checkPath(instance, sockets.keyAt(instance.socketPath));
   }
 
   /** An instance took over: its predecessors are let go only now (make before break). */
@@ -55,13 +55,17 @@ export class Reports implements InstanceReports, NoticeBoard {
     for (const whom of afterServing(instance, { siblings, coexist })) endings.retire(whom);
   }
 
-  /** Looks which socket is at the path of a connected plugin, and enters the outcome. @returns whether there was something new */
-  checkPath(instance: Instance): boolean {
-    const { roster, sockets } = this.#ports;
+  /**
+   * Enters which socket is at the path of a connected plugin.
+   *
+   * @param key its incarnation
+   * @returns whether there was something new
+   */
+  checkPath(instance: Instance, key: string | undefined): boolean {
     const { state, reason } = instance;
-    const report = afterPathLook(instance, sockets.keyAt(instance.socketPath));
+    const report = afterPathLook(instance, key);
     if (report === undefined) return false;
-    roster.report(instance.id, report);
+    this.#ports.roster.report(instance.id, report);
     return report.state !== state || report.reason !== reason;
   }
 
