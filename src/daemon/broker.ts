@@ -92,6 +92,7 @@ export class Broker {
       paths,
       plugins: this.#plugins,
       operators: this.#operators,
+      guarding: parts.guarding,
       acceptFailed: this.#reserve.acceptFailed,
       openDiscovery: ({ looked, follow }) =>
         openDiscovery(this.core, {

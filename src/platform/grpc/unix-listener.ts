@@ -32,8 +32,11 @@ export interface ListenerOptions {
   /** The users that may connect. */
   readonly access: SocketAccess;
   readonly clock: Clock;
-  /** A living listener at the path is replaced: it is a stopping broker of the same root, whose lock we hold. */
-  readonly replaces: boolean;
+  /**
+   * A living listener of root or of our own user at the path is replaced: always, where it is a stopping broker of the same root,
+   * whose lock we hold, or where it is to be, asked by a path that leads to it.
+   */
+  readonly replaces: boolean | ((file: string) => Promise<boolean>);
   readonly onConnection: (socket: Socket) => void;
   /** Accepting failed (out of file descriptors); the listener goes on. */
   readonly onError: (failure: Error) => void;
@@ -70,7 +73,7 @@ export class UnixListener {
     const place = opened(publicPath);
     const server = createServer({ allowHalfOpen: false, pauseOnConnect: false }, options.onConnection);
     try {
-      if (!replaces) await checkFree(place, clock);
+      if (replaces !== true) await checkFree(place, clock, replaces);
       await listening(server, place.bindPath);
       place.dress(access);
     } catch (failure) {
@@ -169,13 +172,15 @@ function refused(publicPath: string, { message }: Error): PathTaken {
 
 /**
  * A kubelet and other brokers run as root or as our own user, and links to their sockets are made by these users. A file that
- * another user made at our path is a plugin's, listening or not, and does not keep us from starting.
+ * another user made at our path is a plugin's, listening or not, and does not keep us from starting. A file of these users may be a
+ * plugin's, too: whoever may write the directory gives it any name.
  */
-async function checkFree(place: SocketPlace, clock: Clock): Promise<void> {
+async function checkFree(place: SocketPlace, clock: Clock, replaces: ListenerOptions['replaces']): Promise<void> {
   const { kind, uid } = place.occupant();
   if (kind !== 'socket' && kind !== 'link') return;
   if (!isOursOrRoots(uid)) return;
   if (!(await answers(place.namePath, clock))) return;
+  if (typeof replaces === 'function' && (await replaces(place.namePath))) return;
   throw new PathTaken(
     `cannot listen on ${place.path}: another process listens there (a kubelet or another broker); stop it, or give this broker another --root or paths.devicePlugins`,
   );

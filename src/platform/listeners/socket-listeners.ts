@@ -12,7 +12,10 @@ import { FlatWatch } from '../fs/flat-watch.js';
 import type { SocketPaths } from '../fs/socket-paths.js';
 import { groupId } from '../process/groups.js';
 import type { GrpcDoor } from '../grpc/grpc-door.js';
+import type { Guarding } from '../grpc/owned-sockets.js';
+import { isNoRegistry } from '../grpc/registry-question.js';
 import { PathTaken, UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
+import { NameMoves } from './name-moves.js';
 
 /** The name that plugins know. */
 export const KUBELET_SOCKET = 'kubelet.sock';
@@ -21,9 +24,6 @@ const POLL_MS = 1000;
 /** A hundred plugins that start make hundreds of file events: one look is for all of them. */
 const LOOK_EVERY_MS = 50;
 const BROKER_SOCKET_MODE = 0o600;
-/** kubelet.sock is made again at most so often in such a time: plugins register at each, and registrations are limited. */
-const REMADE_AT_MOST = 5;
-const REMADE_WITHIN_MS = 10_000;
 
 /** The ports of the listeners. */
 export interface SocketListenerPorts {
@@ -35,6 +35,8 @@ export interface SocketListenerPorts {
   /** Take connections of kubelet.sock and of broker.sock. */
   readonly plugins: Pick<GrpcDoor, 'take'>;
   readonly operators: Pick<GrpcDoor, 'take'>;
+  /** The guards of the connection to whoever has the name kubelet.sock. */
+  readonly guarding: Guarding;
   /** Accepting failed; the listener goes on. */
   readonly acceptFailed: (failure: Error) => void;
   /**
@@ -63,8 +65,8 @@ export class SocketListeners {
   #admin: UnixListener | undefined;
   #rebinding: Promise<void> | undefined;
   #rebindingAdmin: Promise<void> | undefined;
-  /** When kubelet.sock was made again last, oldest first. */
-  #remadeAt: readonly number[] = [];
+  /** Those of kubelet.sock, which is not made again for the moment where it is restless. */
+  readonly #moves: NameMoves;
   /** A condition of kubelet.sock was told. It ends with a look that finds the socket in its place, and not made too often. */
   #isAmiss = false;
   #remaking: Alarm | undefined;
@@ -76,6 +78,7 @@ export class SocketListeners {
 
   constructor(ports: SocketListenerPorts) {
     this.#ports = ports;
+    this.#moves = new NameMoves(ports.clock);
     const { pluginsRegistry, devicePlugins } = ports.settings.paths;
     const follow: DirectoryWatch['follow'] = (directory) => this.#registryWatch.follow(directory);
     this.#discovery = ports.openDiscovery({ looked: () => this.#lookAround(true), follow });
@@ -171,7 +174,7 @@ export class SocketListeners {
     if (this.#admin !== undefined && !existsSync(this.#ports.settings.paths.brokerSocket))
       this.#rebindingAdmin ??= this.#rebindAdmin().finally(() => (this.#rebindingAdmin = undefined));
     if (this.#kubelet?.isPublished !== true || this.#rebinding !== undefined) return;
-    const mayRemake = this.#mayRemake();
+    const mayRemake = this.#moves.restlessMs === 0;
     if (this.#kubelet.isInPlace()) {
       if (mayRemake && this.#isAmiss) this.#ports.degraded(KUBELET_SOCKET, undefined);
       this.#isAmiss &&= !mayRemake;
@@ -181,19 +184,12 @@ export class SocketListeners {
     else this.#rebinding = this.#rebind().finally(() => (this.#rebinding = undefined));
   };
 
-  /** Not once more for the moment where somebody removes it again and again. */
-  #mayRemake(): boolean {
-    const now = this.#ports.clock.mono();
-    return this.#remadeAt.filter((at) => at + REMADE_WITHIN_MS > now).length < REMADE_AT_MOST;
-  }
-
   /** It is made again when it may be; that it is not there is told until it has stayed. */
   #tellRestless(): void {
     const { clock, degraded, settings } = this.#ports;
     this.#isAmiss = true;
-    const waitMs = (this.#remadeAt.at(-REMADE_AT_MOST) ?? 0) + REMADE_WITHIN_MS - clock.mono();
     this.#remaking?.cancel();
-    this.#remaking = clock.alarm(waitMs, () => this.#lookAround());
+    this.#remaking = clock.alarm(this.#moves.restlessMs, () => this.#lookAround());
     degraded(
       KUBELET_SOCKET,
       `${KUBELET_SOCKET} is removed from ${settings.paths.devicePlugins} again and again, so that plugins cannot always connect: find what removes it; in a directory with the sticky bit (chmod +t) only its owner could`,
@@ -211,7 +207,7 @@ export class SocketListeners {
       try {
         this.#ports.settling.kubeletSocketRemade();
         // Failed attempts count, too: a process that keeps taking the name would cause one at every look.
-        this.#remadeAt = [...this.#remadeAt, this.#ports.clock.mono()].slice(-REMADE_AT_MOST);
+        this.#moves.note();
         fresh.publish();
       } catch (failure) {
         fresh.close();
@@ -264,11 +260,12 @@ export class SocketListeners {
   }
 
   #bindKubelet(): Promise<UnixListener> {
-    const { settings, plugins } = this.#ports;
+    const { settings, plugins, guarding } = this.#ports;
     const { mode, group } = settings.socket;
     const access = { mode, gid: gidOf(group), keepsAcl: true };
     const file = path.join(settings.paths.devicePlugins, KUBELET_SOCKET);
-    return this.#bind({ path: file, access, replaces: false, onConnection: plugins.take });
+    const replaces = (occupant: string): Promise<boolean> => isNoRegistry(occupant, guarding);
+    return this.#bind({ path: file, access, replaces, onConnection: plugins.take });
   }
 
   #bind(own: Pick<ListenerOptions, 'path' | 'access' | 'replaces' | 'onConnection'>): Promise<UnixListener> {
