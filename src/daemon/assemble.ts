@@ -10,6 +10,7 @@ import { bottleneckLimiters } from '../platform/limits/bottleneck-limiter.js';
 import type { BrokerMetrics } from '../platform/metrics/broker-metrics.js';
 import { Peers } from '../platform/peer/peers.js';
 import { Users } from '../platform/peer/users.js';
+import { namesMove } from '../platform/fs/name-movers.js';
 import { pluginSockets } from '../platform/fs/socket-paths.js';
 import { deviceListFiles } from '../platform/store/device-list-files.js';
 import { oneAtATime } from '../platform/store/file-lane.js';
@@ -63,6 +64,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
     ...{ users, paths },
+    namesMove: namesMove(settings.paths, clock),
     drivers: new Drivers({ settings, clock, random, log, guarding, pin: paths.pin }),
     countConnection: (what) => metrics.connection(what),
   });

@@ -10,7 +10,7 @@ import type { DevicePlugins } from '../model/device-use.js';
 import type { EventSink } from '../model/event.js';
 import type { ListPacing, RegistrationLimits } from '../model/flood.js';
 import type { UserOf } from '../model/ids.js';
-import type { PluginHandler } from '../model/plugin.js';
+import type { NamesMove, PluginHandler } from '../model/plugin.js';
 import type { RegistrationStore } from '../model/registration.js';
 import type { LivenessSettings, Settings } from '../model/settings.js';
 import { Claims } from '../reconcile/claims.js';
@@ -46,6 +46,7 @@ export interface CorePorts extends PluginSide, Surroundings {
   readonly self: { readonly uid: number; readonly pid: number };
   /** The uids that count as one user where something is shared. */
   readonly userOf: UserOf;
+  readonly namesMove: NamesMove;
   readonly events: EventSink;
   readonly roster: Roster;
   readonly inventory: Inventory;

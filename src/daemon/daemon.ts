@@ -22,11 +22,13 @@ import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
 import { strangerUserOf } from '../model/instance.js';
 import type { UserOf } from '../model/ids.js';
+import type { NamesMove } from '../model/plugin.js';
 import type { BrokerView, ReloadView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
 import type { RestartListener, RestartOutcome } from '../reconcile/restart.js';
+import { movableNames } from '../platform/fs/name-movers.js';
 import { wipePlugins } from '../platform/fs/plugin-sockets.js';
 import { FrontedBefore } from '../platform/kubelet/fronted-before.js';
 import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
@@ -48,6 +50,7 @@ export interface DaemonParts extends Surroundings {
   readonly self: { readonly uid: number; readonly pid: number };
   /** The uids that count as one user; `look` reads the files again if they have changed. */
   readonly users: { readonly of: UserOf; readonly look: () => void };
+  readonly namesMove: NamesMove;
   readonly bootId: string;
   /** Milliseconds since the machine started. */
   readonly bootMs: () => number;
@@ -97,7 +100,7 @@ export class Daemon implements RestartListener {
   #starting: Promise<void> | undefined;
 
   constructor(parts: DaemonParts) {
-    const { live, clock, random, log, metrics, journal, bootId, version, openLimiter, bootMs } = parts;
+    const { live, clock, random, log, metrics, journal, bootId, version, openLimiter, bootMs, namesMove } = parts;
     const { pid, uid: ownUid } = parts.self;
     const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
@@ -125,7 +128,10 @@ export class Daemon implements RestartListener {
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
     const crowded = (why: string | undefined): void => this.conditions.set('connections', why);
-    this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ...own, crowded });
+    this.flood = new FloodGate(live, {
+      ...{ openLimiter, clock, events: journal, metrics, log, bootMs, namesMove, crowded },
+      ...own,
+    });
     const { store, flood } = this;
     live.onChange(() => flood.reload(live));
     this.#persistence = new Persistence({ store, roster, lists: inventory, flood, clock, countHealthy });
@@ -216,6 +222,7 @@ export class Daemon implements RestartListener {
     this.frontLine?.open();
     if (wipesSockets(restart.wipeSockets, opened.view.state))
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
+    for (const directory of [paths.devicePlugins, paths.pluginsRegistry]) this.#tellMovable(directory);
     this.#storeState.is(this.store.view());
     await this.broker.publish();
     this.#startBudget.end();
@@ -272,6 +279,13 @@ export class Daemon implements RestartListener {
     this.leases.settled();
     this.#news.restored(confirmed, settling, total);
     this.#told();
+  }
+
+  #tellMovable(directory: string): void {
+    const message = movableNames(directory);
+    if (message === undefined) return;
+    this.#parts.log.warn('discovery.movable-names', message);
+    this.journal.record({ type: 'discovery', message });
   }
 
   #told(): void {

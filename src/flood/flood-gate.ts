@@ -1,5 +1,6 @@
 // The flood policy at work: asked for each registration, for the pace of each session, and for each connection.
 import { Listeners } from '../kernel/listeners.js';
+import { strangerUser } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy, PolicySource } from '../model/settings.js';
 import type { FloodRuleView, LimitView } from '../model/views.js';
@@ -255,7 +256,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     if (asked.limit === 'register') {
       const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
       bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
-      const banned = this.#strike(bucket, subject) ? this.#banned(bucket, subject) : undefined;
+      const isOut = !this.#mayBeDriven(subject) && this.#strike(bucket, subject);
+      const banned = isOut ? this.#banned(bucket, subject) : undefined;
       if (banned !== undefined) return { kind: 'refuse', refusal: banned };
     }
     // A refusal is reported by the stage that answers it.
@@ -264,6 +266,14 @@ export class FloodGate implements RegistrationLimits, ListPacing {
       this.#ports.events.record({ type: 'flood', reason: asked.code, plugin, socket: subject.socket, message });
     }
     return verdict;
+  }
+
+  /**
+   * Plugins register anew when kubelet.sock or their own socket is moved, as often as another user likes who may move it. Those of
+   * ordinary users are kept out even so: they may be the ones who do it.
+   */
+  #mayBeDriven({ uid, door }: FloodSubject): boolean {
+    return strangerUser(uid, this.#ports) === undefined && this.#ports.namesMove(door);
   }
 
   /** Counts an exceeding against the plugin; returns whether a quarantine began with it. */

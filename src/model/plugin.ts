@@ -24,6 +24,12 @@ export const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
 /** The two ways in: the plugin calls Register, or its registration socket appears in the watched directory. */
 export type Door = 'register' | 'watcher';
 
+/**
+ * Whether ordinary users may move everybody's names in a door's directory: then another user may be behind whatever befalls a
+ * socket, and behind whatever its plugin does about it. `namesMove` (platform/fs/name-movers).
+ */
+export type NamesMove = (door: Door) => boolean;
+
 /** Why a path could not be pinned. `error` carries the system's code. */
 export interface PinProblem {
   readonly problem: 'missing' | 'not-a-socket' | 'too-long' | 'error';

@@ -284,6 +284,7 @@ export class CoreWorld {
       },
       self: { uid: 0, pid: 0 },
       userOf: (uid) => uid,
+      namesMove: () => false,
       clock,
       random: seededRandom(3),
       log: silentLog,

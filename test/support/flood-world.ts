@@ -80,6 +80,8 @@ export class FloodWorld {
   readonly began: Quarantine[] = [];
   readonly ended: Quarantine[] = [];
   changes = 0;
+  /** Ordinary users may move names in the directories of the doors. */
+  namesMove = false;
   readonly gate: FloodGate;
 
   constructor(
@@ -102,6 +104,7 @@ export class FloodWorld {
       bootMs,
       ownUid,
       userOf,
+      namesMove: () => this.namesMove,
       crowded,
     };
     this.gate = new FloodGate(policy, ports);

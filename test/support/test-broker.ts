@@ -50,6 +50,7 @@ export async function startTestBroker(
     self: { uid: process.getuid?.() ?? 0, pid: 0 },
     paths: pluginSockets(settings.paths, process.getuid?.() ?? 0),
     userOf: (uid) => uid,
+    namesMove: () => false,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

@@ -3,6 +3,7 @@ import { accessSync, constants, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { isDone } from '../../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../../model/root.js';
+import { movableNames } from '../../platform/fs/name-movers.js';
 import { ownUid } from '../../platform/process/own-uid.js';
 import { finding, type Finding, type Scope } from './finding.js';
 
@@ -83,6 +84,8 @@ function checkDirectory(key: (typeof DIRECTORIES)[number], directory: string, sc
     const open = `everybody may put sockets into ${directory} (mode ${mode.toString(8)}); chmod o-w it, and give plugins a group`;
     return finding(name, 'warn', open);
   }
+  const movable = key === 'devicePlugins' || key === 'pluginsRegistry' ? movableNames(directory, scope.uid) : undefined;
+  if (movable !== undefined) return finding(name, 'warn', movable);
   return finding(name, 'ok', `${directory} belongs to uid ${found.uid}, mode ${mode.toString(8)}`);
 }
 

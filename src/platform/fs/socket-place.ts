@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
@@ -45,6 +46,8 @@ export class SocketPlace {
   /** A random name, so that a listener that removes its bound path too late hits no other; hidden from a kubelet's first walk. */
   readonly #bound = `.s${randomBytes(6).toString('hex')}`;
   #key: string | undefined;
+  /** When the inode of the socket changed last, as far as it was seen: at each move of its name. */
+  #changedNs: bigint | undefined;
   #isClosed = false;
 
   private constructor(file: string, directory: PinnedDirectory, folder: PrivateFolder) {
@@ -147,6 +150,7 @@ export class SocketPlace {
     }
     const incarnation = this.#directory.incarnation(this.#name);
     this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
+    this.#changedNs = this.#directory.status(this.#name)?.ctimeNs;
     this.#folder.removeIfEmpty();
     return moved;
   }
@@ -156,6 +160,13 @@ export class SocketPlace {
     // A link there is not followed: a user that may write the directory would choose how long that takes.
     const now = this.#directory.incarnation(this.#name);
     return now !== undefined && incarnationKey(now) === this.#key && this.#directory.isAt(path.dirname(this.path));
+  }
+
+  /** Whether somebody moved the name away and back (or changed mode or owner of our socket) since the last call, or `publish`. */
+  wasMoved(): boolean {
+    const before = this.#changedNs;
+    this.#changedNs = ifPossible(() => this.#directory.status(this.#name))?.ctimeNs ?? before;
+    return this.#changedNs !== before;
   }
 
   /** Removes the name if it is still our socket's. @returns whether it was @throws NodeJS.ErrnoException */

@@ -133,6 +133,11 @@ export class UnixListener {
     return this.#place.isInPlace();
   }
 
+  /** Whether somebody moved it away and back since the last call; while it is in place. */
+  wasMoved(): boolean {
+    return this.#place.wasMoved();
+  }
+
   /**
    * Resolves when the public path leads to another listener, or after `limitMs` milliseconds. Connections that the kernel queued
    * here before that are accepted by then: closing the listener earlier would reset them.

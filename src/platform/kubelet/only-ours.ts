@@ -1,13 +1,10 @@
 // Whether ordinary users may replace files in a directory of the kubelet's.
-import { lstatSync, mkdirSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { isSticky, otherWriters } from '../fs/name-movers.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 
-/** Group and others may write. With an ACL the bits of the group are the most that it gives anybody. */
-const OTHERS_MAY_WRITE = 0o022;
-const ALL_MAY_WRITE = 0o002;
-const STICKY = 0o1000;
 const MADE_MODE = 0o755;
 
 /**
@@ -51,18 +48,11 @@ function check(directory: string, isOurs: (entry: string) => boolean): void {
 function checkOne(directory: string, entry: string, isOurs: (entry: string) => boolean): void {
   const status = ifPossible(() => statSync(directory));
   if (status === undefined) return;
-  const who = whoElse(status);
-  if (who === undefined || (isOursOrRoots(status.uid) && (status.mode & STICKY) !== 0 && isOurs(entry))) return;
+  const who = otherWriters(status);
+  if (who === undefined || (isSticky(status) && isOurs(entry))) return;
   throw new Error(
     `${directory} ${who}, who could stand in for the kubelet and for its plugins: make it root's (chown root:root, chmod go-w)`,
   );
-}
-
-function whoElse({ uid, gid, mode }: Stats): string | undefined {
-  if (!isOursOrRoots(uid)) return `is uid ${String(uid)}'s`;
-  if ((mode & OTHERS_MAY_WRITE) === 0) return undefined;
-  if ((mode & ALL_MAY_WRITE) !== 0) return 'may be written by everybody';
-  return `may be written by group ${String(gid)}, or by those that its ACL names`;
 }
 
 function isEntryOurs(entry: string): boolean {

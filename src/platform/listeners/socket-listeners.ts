@@ -10,12 +10,12 @@ import { makeDirectory } from '../fs/directories.js';
 import { DirectoryWatch } from '../fs/directory-watch.js';
 import { FlatWatch } from '../fs/flat-watch.js';
 import type { SocketPaths } from '../fs/socket-paths.js';
-import { groupId } from '../process/groups.js';
 import type { GrpcDoor } from '../grpc/grpc-door.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { isNoRegistry } from '../grpc/registry-question.js';
-import { PathTaken, UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
+import { UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
 import { NameMoves } from './name-moves.js';
+import { gidOf, needDirectory } from './needs.js';
 
 /** The name that plugins know. */
 export const KUBELET_SOCKET = 'kubelet.sock';
@@ -46,7 +46,7 @@ export interface SocketListenerPorts {
   readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<DirectoryWatch, 'follow'>) => Discovery;
   /** Names that changed in the device-plugin directory; undefined: look at all. Lifecycle.checkPaths (reconcile/lifecycle). */
   readonly lookAtPaths: (names: ReadonlySet<string> | undefined) => void;
-  /** Told that kubelet.sock is about to be re-created, a kubelet restart to plugins: Settling (reconcile/settling). */
+  /** Told that kubelet.sock is about to be re-created, or was moved, a kubelet restart to plugins: Settling (reconcile/settling). */
   readonly settling: { kubeletSocketRemade(): void };
   /** A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over). */
   readonly degraded: (what: WatchedDirectory | typeof KUBELET_SOCKET | 'sockets', why: string | undefined) => void;
@@ -174,14 +174,21 @@ export class SocketListeners {
     if (this.#admin !== undefined && !existsSync(this.#ports.settings.paths.brokerSocket))
       this.#rebindingAdmin ??= this.#rebindAdmin().finally(() => (this.#rebindingAdmin = undefined));
     if (this.#kubelet?.isPublished !== true || this.#rebinding !== undefined) return;
-    const mayRemake = this.#moves.restlessMs === 0;
-    if (this.#kubelet.isInPlace()) {
-      if (mayRemake && this.#isAmiss) this.#ports.degraded(KUBELET_SOCKET, undefined);
-      this.#isAmiss &&= !mayRemake;
+    const isRestless = this.#moves.restlessMs > 0;
+    if (!this.#kubelet.isInPlace()) {
+      if (isRestless) this.#tellRestless();
+      else this.#rebinding = this.#rebind().finally(() => (this.#rebinding = undefined));
       return;
     }
-    if (!mayRemake) this.#tellRestless();
-    else this.#rebinding = this.#rebind().finally(() => (this.#rebinding = undefined));
+    if (this.#kubelet.wasMoved()) {
+      // To plugins that watch the name it is a new kubelet.sock.
+      this.#moves.note();
+      this.#ports.settling.kubeletSocketRemade();
+      if (isRestless) this.#tellRestless();
+    }
+    if (isRestless || !this.#isAmiss) return;
+    this.#isAmiss = false;
+    this.#ports.degraded(KUBELET_SOCKET, undefined);
   };
 
   /** It is made again when it may be; that it is not there is told until it has stayed. */
@@ -192,7 +199,7 @@ export class SocketListeners {
     this.#remaking = clock.alarm(this.#moves.restlessMs, () => this.#lookAround());
     degraded(
       KUBELET_SOCKET,
-      `${KUBELET_SOCKET} is removed from ${settings.paths.devicePlugins} again and again, so that plugins cannot always connect: find what removes it; in a directory with the sticky bit (chmod +t) only its owner could`,
+      `${KUBELET_SOCKET} is removed from ${settings.paths.devicePlugins}, or renamed there and back, again and again, so that plugins cannot always connect, or register each time: find what does it; in a directory with the sticky bit (chmod +t) only its owner could`,
     );
   }
 
@@ -271,26 +278,5 @@ export class SocketListeners {
   #bind(own: Pick<ListenerOptions, 'path' | 'access' | 'replaces' | 'onConnection'>): Promise<UnixListener> {
     const { clock, acceptFailed: onError } = this.#ports;
     return UnixListener.bind({ ...own, clock, onError, onMovedAside: this.#movedAside });
-  }
-}
-
-/** @throws PathTaken when the machine has no such group */
-function gidOf(group: string | number | undefined): number | undefined {
-  if (group === undefined || typeof group === 'number') return group;
-  const gid = groupId(group);
-  if (gid !== undefined) return gid;
-  throw new PathTaken(
-    `${KUBELET_SOCKET} cannot be given to the group ${group}: /etc/group has none of this name; make it (groupadd --system ${group}), or write its number as socket.group`,
-  );
-}
-
-/** Makes a directory without which nobody can be served. @throws PathTaken with the remedy */
-function needDirectory(directory: string): void {
-  try {
-    makeDirectory(directory);
-  } catch (failure) {
-    throw new PathTaken(
-      `${directory} cannot be made: ${(failure as Error).message}; let the user of the broker write there, or choose another place with --root or in the configuration (paths)`,
-    );
   }
 }

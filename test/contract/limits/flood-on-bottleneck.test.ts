@@ -22,6 +22,7 @@ async function within(flood: Partial<FloodSettings>, work: (gate: FloodGate) => 
     bootMs: () => systemClock.mono(),
     ownUid: 0,
     userOf: (uid) => uid,
+    namesMove: () => false,
   });
   try {
     await work(gate);

@@ -171,6 +171,19 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
     assert.match((await found(scope, 'directory devicePlugins')).join(), /^warn: everybody may put sockets into/);
   });
 
+  it('finds doors in which other users may move the sockets of root', async () => {
+    const { root, scope } = await machine();
+    for (const [key, name] of [
+      ['devicePlugins', 'device-plugins'],
+      ['pluginsRegistry', 'plugins_registry'],
+    ] as const) {
+      chmodSync(path.join(root, name), 0o775);
+      assert.match((await found(scope, `directory ${key}`)).join(), /^warn: .*, and is not sticky, .*: chmod \+t/);
+      chmodSync(path.join(root, name), 0o1775);
+      assert.match((await found(scope, `directory ${key}`)).join(), /^ok: /);
+    }
+  });
+
   it('finds a directory that belongs to another user', async () => {
     const { scope } = await machine({ uid: 4_000_000 });
     assert.match((await found(scope, 'directory plugins')).join(), /^fail: uid 4000000 may not .* chown or chmod it/);

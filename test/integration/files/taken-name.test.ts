@@ -9,6 +9,29 @@ import { tempDir } from '../../support/temp-dir.js';
 import { startTestBroker, type TestBroker } from '../../support/test-broker.js';
 import { TestRegistry } from '../sim/test-registry.js';
 
+void describe('kubelet.sock', () => {
+  void it('that somebody renames to and fro is told, and plugins that restart themselves for it stay allocatable', async () => {
+    const told: (string | undefined)[] = [];
+    const degraded = (what: string, why: string | undefined): void => {
+      if (what === 'kubelet.sock') told.push(why);
+    };
+    const one = await startTestBroker(tempDir(), undefined, { degraded });
+    const directory = path.dirname(one.kubeletSocket);
+    const victim = await FakePlugin.start({ socket: path.join(directory, 'gpu.sock'), resource: 'example.com/gpu' });
+    await victim.register(one.kubeletSocket);
+    await eventually('it serves', () => one.counts('example.com/gpu')?.allocatable === 2);
+    await eventually('it is told', () => {
+      renameSync(one.kubeletSocket, path.join(directory, '.k'));
+      renameSync(path.join(directory, '.k'), one.kubeletSocket);
+      return told.some((why) => why?.includes('renamed there and back'));
+    });
+    await victim.stop();
+    await eventually('it is away', () => one.plugins()[0]?.state !== 'ready');
+    assert.equal(one.counts('example.com/gpu')?.allocatable, 2);
+    await one.stop();
+  });
+});
+
 void describe('a living socket that somebody renamed to kubelet.sock', () => {
   const brokers: TestBroker[] = [];
   const plugins: FakePlugin[] = [];

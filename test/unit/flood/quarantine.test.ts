@@ -57,6 +57,23 @@ describe('a quarantine', () => {
     );
   });
 
+  it('comes to no plugin of root or of the broker where other users may move names, and so choose when it registers', () => {
+    for (const [uid, door, isKeptOut] of [
+      [0, 'register', false],
+      [0, 'watcher', false],
+      [4001, 'register', true],
+    ] as const) {
+      const world = new FloodWorld();
+      world.namesMove = true;
+      for (let call = 0; call < 100; call += 1) world.register({ uid, door });
+      assert.equal(world.began.length, isKeptOut ? 1 : 0, `uid ${String(uid)}, ${door}`);
+      assert.ok((world.counts.get('register reject') ?? world.counts.get('register delay') ?? 0) >= 11, 'it is slowed');
+      world.namesMove = false;
+      if (!isKeptOut) world.misbehave({ uid, door: 'register' });
+      assert.equal(world.began.length, 1, 'once they may not any more it is kept out');
+    }
+  });
+
   it('slows and then keeps out a plugin that crashes and registers each second with a new pid and socket', async () => {
     const world = new FloodWorld();
     let keptOutAfter = 0;
