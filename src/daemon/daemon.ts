@@ -60,6 +60,7 @@ export interface DaemonParts extends Surroundings {
   readonly drivers: Drivers;
   readonly countConnection: BrokerParts['countConnection'];
   readonly guarding: BrokerParts['guarding'];
+  readonly frames: BrokerParts['frames'];
   /** The log of refusals, which tells like refusals once. Closed with the daemon. */
   readonly refusals: RefusalSummary;
   /** The phase changed, or the degraded areas: for systemd and logs. */
