@@ -207,6 +207,18 @@ function badTests(file) {
   });
 }
 
+/** Tests that SECURITY.md cites behind `Test:` or `Tests:`, below test/ or one of its two largest folders. */
+function badSecurityTests() {
+  const file = 'SECURITY.md';
+  const cited = [...read(file).matchAll(/\bTests?:\s((?:`[\w/-]+`[,\s]*)+)/g)].flatMap(([, names]) =>
+    names.match(/[\w/-]+/g),
+  );
+  const problems = cited
+    .filter((name) => !['', 'unit/', 'integration/'].some((below) => all.includes(`test/${below}${name}.test.ts`)))
+    .map((name) => `${file}: there is no test ${name}`);
+  return cited.length === 0 ? [`${file}: cites no test`] : problems;
+}
+
 function badModes() {
   const runnable = ['.ci/run'];
   return runnable
@@ -229,6 +241,7 @@ const problems = [
   ...badModes(),
   ...badTitles(),
   ...badInvariants(),
+  ...badSecurityTests(),
 ];
 for (const problem of problems) console.error(problem);
 console.log(`repository: ${all.length} files, ${problems.length} problems`);
