@@ -7,7 +7,7 @@ import type { AllocationPorts } from './ports.js';
 
 /**
  * The decision about a request. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
- * moment, and enough of them in all.
+ * moment, and enough once other users give theirs back.
  */
 export type Decision<T> =
   | { readonly ok: true; readonly value: T }
