@@ -83,7 +83,7 @@ export class PluginCall {
     this.#isWanted = true;
     if (this.#readNext()) return;
     this.#endIfRead();
-    if (this.#isOver || this.#isUnreadable) return;
+    if (this.#isDeaf()) return;
     this.#makeRoom();
     if (this.#reservation?.isGranted !== false) this.#stream?.resume();
     this.#awaitRest();
@@ -138,14 +138,19 @@ export class PluginCall {
   }
 
   #received(chunk: Buffer): void {
-    if (this.#isOver || this.#isUnreadable) return;
+    if (this.#isDeaf()) return;
     this.#reader.add(chunk);
     if (this.#isWanted) this.#readNext();
     this.#reader.keep();
-    if (this.#isUnreadable) return;
+    if (this.#isDeaf()) return;
     this.#makeRoom();
     if (!this.#isWanted || this.#reservation?.isGranted === false) this.#stream?.pause();
     this.#awaitRest();
+  }
+
+  /** Nothing more is taken of it. */
+  #isDeaf(): boolean {
+    return this.#isOver || this.#isUnreadable;
   }
 
   /** Gives the listener the next message, if one is whole: then true. */
