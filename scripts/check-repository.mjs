@@ -185,7 +185,7 @@ function badPlaces(file) {
     const at = `src/${place}.ts`;
     if (!existsSync(path.join(root, at))) return [`${file}: ${at}, which is to have ${name}, does not exist`];
     const has = (what) => new RegExp(what).test(read(at));
-    if (!has(`\\b(class|function|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
+    if (!has(`\\b(class|function\\*?|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
     return member === undefined || has(`(?<![#.\\w])${member}\\b *[=(<:{]`)
       ? []
       : [`${file}: ${at} has no ${name}.${member}`];

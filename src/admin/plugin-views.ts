@@ -97,7 +97,7 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
 /** The holders of a resource's devices, by device. */
 export type TakenDevices = ReadonlyMap<string, HolderView>;
 
-/** The use of a resource's devices. */
+/** The use of a resource's devices: `resourceUse` (admin/device-holders). */
 export interface ResourceUse {
   /** The holders of a resource's devices, by device: leases, and pods of the kubelet, which have no lease. */
   takenOf(resource: string): TakenDevices;

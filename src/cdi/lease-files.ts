@@ -18,9 +18,9 @@ export interface LeaseFilePorts {
   readonly kind: string;
   readonly origin: Origin;
   readonly clock: Clock;
-  /** What a step may take, of this limit, in milliseconds: StartBudget.leftMs (kernel/start-budget). Absent: all of it. */
+  /** How much of a step's limit may be used, in milliseconds: StartBudget.leftMs (kernel/start-budget). Absent: all of it. */
   readonly leftMs?: (atMost: number) => number;
-  /** The directory cannot be used (one sentence), or can again. */
+  /** The directory cannot be used (one sentence), or can again: Conditions.set (journal/conditions). */
   readonly degraded: (why: string | undefined) => void;
 }
 

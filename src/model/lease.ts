@@ -217,9 +217,9 @@ export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace
 export type LeaseListener = (lease?: Lease) => void;
 
 /**
- * The leases for readers (PodResources, views). `leases` are those on the disk, oldest first: a lease is among them before its
- * owner is told, and no longer once it was released. Listeners are called after each change of the set of leases and of their
- * devices; not when devices of a lease cannot be used, or can again.
+ * The leases for readers (PodResources, views): Allocations (allocation/allocations). `leases` are those on the disk, oldest
+ * first: a lease is among them before its owner is told, and no longer once it was released. Listeners are called after each
+ * change of the set of leases and of their devices; not when devices of a lease cannot be used, or can again.
  */
 export interface LeaseSource {
   leases(): readonly Lease[];

@@ -17,7 +17,7 @@ export interface ShownDevices {
   slice(from: number, to: number): readonly DeviceView[];
 }
 
-/** The answers of the commands, and the journal. */
+/** The answers of the commands, and the journal: `pageSource` (daemon/page). */
 export interface PageSource {
   readonly place: PagePlace;
   /** The number of the newest event. */
