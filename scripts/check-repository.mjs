@@ -207,6 +207,15 @@ function badTests(file) {
   });
 }
 
+/** The index of the documentation names every page of it. */
+function badIndex() {
+  const index = read('docs/README.md');
+  return all
+    .filter((file) => /^docs\/[\w-]+\.md$/.test(file) && file !== 'docs/README.md')
+    .filter((file) => !index.includes(`](${path.basename(file)})`))
+    .map((file) => `docs/README.md: leaves out ${file}`);
+}
+
 function badModes() {
   const runnable = ['.ci/run'];
   return runnable
@@ -227,6 +236,7 @@ const problems = [
   ]),
   ...badPins(),
   ...badModes(),
+  ...badIndex(),
   ...badTitles(),
   ...badInvariants(),
 ];
