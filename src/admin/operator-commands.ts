@@ -1,7 +1,7 @@
 // The admin commands on the running broker: the views of operators, and the effects and the events of their orders.
 import type { Clock } from '../kernel/clock.js';
 import type { EventQuery, EventSink } from '../model/event.js';
-import type { FloodKey } from '../model/flood.js';
+import type { FloodKey, PenaltyView } from '../model/flood.js';
 import { pluginKey, type PluginId } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { Device } from '../model/device.js';
@@ -24,7 +24,7 @@ export interface CommandPorts {
   readonly flood: {
     limits(): readonly LimitView[];
     /** The penalties that a caller bears in a plugin's name. */
-    penaltyOf(key: FloodKey): ReturnType<FloodFacts>;
+    penaltyOf(key: FloodKey): PenaltyView;
     pardon(type: string, name: string): number;
   };
   /** Keeps incarnations out: Persistence (checkpoint/persistence). Resolves when that is on disk or cannot be written. */

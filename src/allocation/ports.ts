@@ -7,23 +7,8 @@ import type { Device } from '../model/device.js';
 import type { Counted, PreferredQuestion } from '../model/device-use.js';
 import type { UserFacts } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
-import type {
-  CdiResult,
-  CgroupLife,
-  GrantedDevice,
-  Lease,
-  LedgerStore,
-  PluginAnswer,
-  ProcessLife,
-} from '../model/lease.js';
+import type { CdiClaim, CdiResult, CgroupLife, Lease, LedgerStore, PluginAnswer, ProcessLife } from '../model/lease.js';
 import type { AllocatePolicy, AllocatorSettings, Consumer, Timeouts } from '../model/settings.js';
-
-/** Devices that a CDI file of an earlier life of the broker names. */
-export interface CdiClaim {
-  /** The lease that the file was written for. */
-  readonly leaseId: string;
-  readonly devices: ReadonlyMap<string, readonly GrantedDevice[]>;
-}
 
 /**
  * The CDI file of each lease: LeaseFiles (cdi/lease-files). It is derived from the ledger and can always be written again; a
