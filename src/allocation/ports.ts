@@ -50,7 +50,7 @@ export const noCdi: CdiFiles = {
   claims: () => Promise.resolve([]),
 };
 
-/** Calls to the plugin that serves a resource now, of which Offers (allocation/offers) knows. All reject with FailedCall. */
+/** Calls to the plugin that serves a resource now: DeviceCalls (model/device-use) of its session. All reject with FailedCall. */
 export interface AllocatingPlugin {
   /** From the options that it answered. */
   readonly isPreferredAvailable: boolean;
