@@ -185,7 +185,7 @@ function badPlaces(file) {
     const at = `src/${place}.ts`;
     if (!existsSync(path.join(root, at))) return [`${file}: ${at}, which is to have ${name}, does not exist`];
     const has = (what) => new RegExp(what).test(read(at));
-    if (!has(`\\b(class|function|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
+    if (!has(`\\b(class|function\\*?|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
     return member === undefined || has(`(?<![#.\\w])${member}\\b *[=(<:{]`)
       ? []
       : [`${file}: ${at} has no ${name}.${member}`];
@@ -219,6 +219,15 @@ function badSecurityTests() {
   return cited.length === 0 ? [`${file}: cites no test`] : problems;
 }
 
+/** The index of the documentation names every page of it. */
+function badIndex() {
+  const index = read('docs/README.md');
+  return all
+    .filter((file) => /^docs\/[\w-]+\.md$/.test(file) && file !== 'docs/README.md')
+    .filter((file) => !index.includes(`](${path.basename(file)})`))
+    .map((file) => `docs/README.md: leaves out ${file}`);
+}
+
 function badModes() {
   const runnable = ['.ci/run'];
   return runnable
@@ -239,6 +248,7 @@ const problems = [
   ]),
   ...badPins(),
   ...badModes(),
+  ...badIndex(),
   ...badTitles(),
   ...badInvariants(),
   ...badSecurityTests(),

@@ -108,7 +108,7 @@ export class Broker {
           full: (why) => parts.degraded('sockets', why),
         }),
       lookAtPaths: (names) => {
-        this.#reserve.hasRoom();
+        this.#reserve.hasRoom(); // a shortage is told before the next connection finds it
         lifecycle.checkPaths(names);
       },
       settling: this.core.settling,

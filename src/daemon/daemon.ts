@@ -152,7 +152,7 @@ export class Daemon implements RestartListener {
     this.leases = new Leases({
       ...parts,
       ...{ ...own, store, flood },
-      pods: owners ?? { pods: () => [], heldOf: () => 0, unsure: (resource) => this.#before.unsure(resource) },
+      pods: owners ?? this.#before,
       cdi: cdiFiles({ ...parts, leftMs, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,

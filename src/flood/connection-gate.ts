@@ -25,7 +25,7 @@ export interface AcceptedSocket {
   destroy(): unknown;
 }
 
-/** The first reader of a connection, which can be told to read less. */
+/** The first reader of a connection, which can be told to read less: Border (platform/http2/border). */
 export interface Throttled {
   /** Is read only this often from now on. */
   throttle(everyMs: number, turns?: CallTurns): void;
@@ -68,7 +68,7 @@ export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 
     turns: CallTurns | undefined,
     frames: FramePace | undefined,
   ) => Border;
-  /** Counted for metrics: accepted, refused by budget, ended by the border. */
+  /** Counts accepted, refused and ended connections: BrokerMetrics.connection (platform/metrics/broker-metrics). */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
 

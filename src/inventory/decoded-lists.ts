@@ -18,7 +18,10 @@ const SHORT_BYTES = 64 * 1024;
 /** A long list that nobody asked for so long is not kept. */
 const KEPT_MS = 30_000;
 
-/** How lists are read: the wire form of a list that was accepted before. */
+/**
+ * How lists are read: the wire form of a list that was accepted before. `devicesOf` (platform/wire/list-decoder) decodes one at
+ * once, `devicesInTurns` (platform/wire/list-decoder) in turns.
+ */
 export interface DecodedListsPorts {
   readonly decode: (raw: Buffer) => readonly Device[];
   /** The same, giving way to others. */

@@ -26,7 +26,7 @@ export interface UpstreamPorts extends UserFacts {
   readonly clock: Clock;
   /** Whether that kubelet gives devices now: Owners (front/owners). Undefined where the broker has no front. */
   readonly owners: { mayList(ageMs: number): boolean; listing(): AbortSignal } | undefined;
-  /** Why the kubelet does not answer (one sentence); undefined: it does. */
+  /** Why the kubelet does not answer (one sentence); undefined: it does. Conditions.set (journal/conditions). */
   readonly unanswered: (why: string | undefined) => void;
   /** So many pods and owners are not in List, because it would be too long; 0: all are. */
   readonly incomplete: (left: number) => void;

@@ -44,7 +44,7 @@ interface User {
 /** The room of all users. */
 export class MessageRoom {
   readonly #facts: UserFacts;
-  /** Those who hold or wait; whose turn is next comes first. */
+  /** The users that hold or wait, in the order of their turns. */
   readonly #users = new Map<number, User>();
   #held = 0;
 
