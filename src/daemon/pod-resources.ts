@@ -9,7 +9,8 @@ import type { LeaseSource } from '../model/lease.js';
 import type { Settings } from '../model/settings.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { kubeletAnswers } from '../platform/kubelet/pod-resources-client.js';
-import { PodResourcesSocket, type PodResourcesSocketPorts } from '../platform/listeners/pod-resources-socket.js';
+import type { KeptDoor } from '../platform/listeners/kept-door.js';
+import { podResourcesSocket, type PodResourcesSocketPorts } from '../platform/listeners/pod-resources-socket.js';
 import { partsOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
@@ -38,7 +39,7 @@ export interface PodResourcesParts
 }
 
 /** PodResources, to be opened. Closed, it asks the kubelet nothing more. */
-export function podResources(parts: PodResourcesParts): PodResourcesSocket {
+export function podResources(parts: PodResourcesParts): KeptDoor {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
   const joined = kubelet === undefined ? undefined : parts.kubelet;
@@ -60,7 +61,7 @@ export function podResources(parts: PodResourcesParts): PodResourcesSocket {
           incomplete: (count) => incomplete('upstream', count),
         });
   const rates = new Paces<string>(KUBELET_RATE);
-  return new PodResourcesSocket({
+  return podResourcesSocket({
     ...parts,
     backend: upstream ?? own,
     mayAsk: (caller) => rates.take(caller === undefined ? '' : processKey(caller), clock.mono()),
