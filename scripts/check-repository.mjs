@@ -185,7 +185,7 @@ function badPlaces(file) {
     const at = `src/${place}.ts`;
     if (!existsSync(path.join(root, at))) return [`${file}: ${at}, which is to have ${name}, does not exist`];
     const has = (what) => new RegExp(what).test(read(at));
-    if (!has(`\\b(class|function|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
+    if (!has(`\\b(class|function\\*?|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
     return member === undefined || has(`(?<![#.\\w])${member}\\b *[=(<:{]`)
       ? []
       : [`${file}: ${at} has no ${name}.${member}`];
@@ -205,6 +205,27 @@ function badTests(file) {
       .filter(([, title]) => !tests.some((one) => hasTest(read(one), title)))
       .map(([, title]) => `${file}: test/${place} has no test "${title}"`);
   });
+}
+
+/** Tests that SECURITY.md cites behind `Test:` or `Tests:`, below test/ or one of its two largest folders. */
+function badSecurityTests() {
+  const file = 'SECURITY.md';
+  const cited = [...read(file).matchAll(/\bTests?:\s((?:`[\w/-]+`[,\s]*)+)/g)].flatMap(([, names]) =>
+    names.match(/[\w/-]+/g),
+  );
+  const problems = cited
+    .filter((name) => !['', 'unit/', 'integration/'].some((below) => all.includes(`test/${below}${name}.test.ts`)))
+    .map((name) => `${file}: there is no test ${name}`);
+  return cited.length === 0 ? [`${file}: cites no test`] : problems;
+}
+
+/** The index of the documentation names every page of it. */
+function badIndex() {
+  const index = read('docs/README.md');
+  return all
+    .filter((file) => /^docs\/[\w-]+\.md$/.test(file) && file !== 'docs/README.md')
+    .filter((file) => !index.includes(`](${path.basename(file)})`))
+    .map((file) => `docs/README.md: leaves out ${file}`);
 }
 
 function badModes() {
@@ -227,8 +248,10 @@ const problems = [
   ]),
   ...badPins(),
   ...badModes(),
+  ...badIndex(),
   ...badTitles(),
   ...badInvariants(),
+  ...badSecurityTests(),
 ];
 for (const problem of problems) console.error(problem);
 console.log(`repository: ${all.length} files, ${problems.length} problems`);

@@ -8,7 +8,7 @@ const plain = (text) =>
     .replace(/^([.'])/gm, '\\&$1');
 const verbatim = (text) => `.nf\n${plain(text.trimEnd())}\n.fi\n`;
 
-/** The commands that a help text lists, in its order; each stands at the beginning of a line, after two blanks. */
+/** The commands that a help text lists, in its order; each stands at the beginning of a line, after two spaces. */
 function commandsOf(help) {
   const names = [...help.matchAll(/^ {2}([a-z][a-z-]*)(?: |$)/gm)].map(([, name]) => name);
   return [...new Set(names)].filter((name) => name !== 'help');

@@ -14,8 +14,8 @@ const FILE_SYSTEM = /^(node:)?fs(\/promises)?$/;
 const NODE_FILES = /\/store\/node-files(\.js)?$/;
 
 /**
- * Forbids these calls, however they are come by. Files that may have them are in eslint.config.js: the rule is off there, or lets
- * pass what `allow` names: `writes` to files that are named by whoever runs the program, `nodeFiles` for state/.
+ * Forbids these calls, however they are come by. Files that may have them are in eslint.config.js: the rule is off there, or
+ * `allow` names the calls that may pass: `writes` to files that the user of the program names, `nodeFiles` for state/.
  */
 export const namesInDirectories = {
   meta: {

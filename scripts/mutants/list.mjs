@@ -900,6 +900,13 @@ export const MUTANTS = [
     test: 'scripts/check-repository.mjs',
   },
   {
+    title: 'the index of the documentation names every page',
+    file: 'docs/README.md',
+    search: '[in-front-of-a-kubelet.md](in-front-of-a-kubelet.md)',
+    replace: 'in-front-of-a-kubelet.md',
+    test: 'scripts/check-repository.mjs',
+  },
+  {
     title: 'the ways of ARCHITECTURE.md lead to what there is',
     file: 'src/reconcile/enrolment.ts',
     search: 'async enrol(request',

@@ -10,9 +10,9 @@ export interface ShownStatus extends Omit<StatusView, 'resources'> {
 }
 
 /**
- * The broker as an operator sees it. The views are read at once from memory and do no I/O; all their numbers are whole. Verbs
- * resolve when their change is durable, with the number of entries they touched (0: there was nothing to do), and leave an
- * `operator` event.
+ * The broker as an operator sees it: OperatorCommands (admin/operator-commands). The views are read at once from memory and do
+ * no I/O; all their numbers are whole. Verbs resolve when their change is durable, with the number of entries they touched (0:
+ * there was nothing to do), and leave an `operator` event.
  */
 export interface AdminPort {
   status(): ShownStatus;

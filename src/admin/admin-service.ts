@@ -4,7 +4,7 @@ import type { BrokerEvent, EventQuery } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type PluginId } from '../model/ids.js';
 import type { ExplainView, LimitView, PluginView, ReloadView } from '../model/views.js';
 import type { AdminPort, ShownStatus } from './admin-port.js';
-import { answer, problem, type Answer } from './answer.js';
+import { answer, problem, type Answer } from '../model/answer.js';
 import { explain } from './explain.js';
 import { WITH_NAMES, type LeaseWords } from './lease-words.js';
 import type { ShownResource } from './plugin-views.js';

@@ -1,7 +1,7 @@
 // The admin commands on the running broker: the views of operators, and the effects and the events of their orders.
 import type { Clock } from '../kernel/clock.js';
 import type { EventQuery, EventSink } from '../model/event.js';
-import type { FloodKey } from '../model/flood.js';
+import type { FloodKey, PenaltyView } from '../model/flood.js';
 import { pluginKey, type PluginId } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { Device } from '../model/device.js';
@@ -11,29 +11,34 @@ import { pluginViews, resourceViews, type FloodFacts, type KnownPlugins, type Re
 
 /** The parts that the commands act on. */
 export interface CommandPorts {
+  /** The state to be shown: Core (daemon/core). */
   readonly known: KnownPlugins;
-  /** Decodes a list that was accepted, part by part, giving way to others. */
+  /** Decodes an accepted list part by part, giving way to others: `partsOf` (platform/wire/list-decoder). */
   readonly partsOf: (raw: Buffer) => AsyncIterable<readonly Device[]>;
-  /** Orders about plugins; each returns the entries it touched. */
+  /** Orders about plugins; each returns the entries it touched: OperatorActions (reconcile/operator-actions). */
   readonly actions: {
     closeAll(type: string, name: string): readonly Instance[];
     forget(type: string, name: string): number;
   };
+  /** Limits and penalties: FloodGate (flood/flood-gate). */
   readonly flood: {
     limits(): readonly LimitView[];
     /** The penalties that a caller bears in a plugin's name. */
-    penaltyOf(key: FloodKey): ReturnType<FloodFacts>;
+    penaltyOf(key: FloodKey): PenaltyView;
     pardon(type: string, name: string): number;
   };
-  /** Keeps incarnations out. Resolves when that is on disk or cannot be written. */
+  /** Keeps incarnations out: Persistence (checkpoint/persistence). Resolves when that is on disk or cannot be written. */
   readonly tombstones: { addTombstones(instances: readonly Instance[], wallMs: number): Promise<void> };
   readonly clock: Clock;
+  /** The ledger: Keeper (allocation/keeper). */
   readonly leases: { reset(): ReturnType<AdminPort['resetLedger']> };
+  /** The events that are kept: Journal (journal/journal). */
   readonly events: EventSink & Pick<AdminPort, 'events' | 'told' | 'eventsOf' | 'eventsAt'>;
-  /** The use of the devices. */
+  /** The use of the devices: `resourceUse` (admin/device-holders). */
   readonly use: ResourceUse;
+  /** Reads the config file again: PolicyReload (config/policy-reload). */
   readonly reload: () => Promise<ReloadView | undefined>;
-  /** Everything that `status` shows beside plugins and resources. */
+  /** Everything that `status` shows beside plugins and resources: Standing.head (admin/standing). */
   readonly head: () => Omit<StatusView, 'plugins' | 'resources'>;
 }
 

@@ -1,7 +1,7 @@
 // Finds the plugin an operator means. Names are `name` or `type/name`, as events spell it. Pure.
 import type { PluginId } from '../model/ids.js';
 import { pluginKey } from '../model/ids.js';
-import { problem, answer, type Answer, type Problem } from './answer.js';
+import { problem, answer, type Answer, type Problem } from '../model/answer.js';
 import { nearNames } from './near-names.js';
 
 /** A `type/name` text in its two parts. Types have no slash, names may. */

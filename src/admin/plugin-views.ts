@@ -1,6 +1,7 @@
 // The views of plugins and resources for operators, computed from the actual state on request.
 import type { Holding, Resource } from '../model/device-list.js';
 import type { Device } from '../model/device.js';
+import type { PenaltyView } from '../model/flood.js';
 import { pluginKey } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import {
@@ -27,10 +28,7 @@ export interface KnownPlugins {
 }
 
 /** Strikes and quarantine of a plugin's caller, for its view. */
-export type FloodFacts = (instance: Instance) => {
-  readonly strikes: number;
-  readonly quarantinedUntil: number | undefined;
-};
+export type FloodFacts = (instance: Instance) => PenaltyView;
 
 /**
  * All incarnations by name, then by type; newest first within a plugin.
@@ -97,7 +95,7 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
 /** The holders of a resource's devices, by device. */
 export type TakenDevices = ReadonlyMap<string, HolderView>;
 
-/** The use of a resource's devices. */
+/** The use of a resource's devices: `resourceUse` (admin/device-holders). */
 export interface ResourceUse {
   /** The holders of a resource's devices, by device: leases, and pods of the kubelet, which have no lease. */
   takenOf(resource: string): TakenDevices;

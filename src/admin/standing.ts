@@ -8,14 +8,17 @@ export interface StandingPorts<Area> {
   readonly pid: number;
   readonly bootId: string;
   readonly clock: Clock;
-  /** The present conditions: sentences, and the areas they belong to. */
+  /** The present conditions, as sentences and the areas they belong to: Conditions (journal/conditions). */
   readonly conditions: { readonly sentences: readonly string[]; readonly areas: readonly Area[] };
+  /** The configuration in force: LiveConfig (config/live-config). */
   readonly policy: { view(): StatusView['policy'] };
+  /** CheckpointStore (checkpoint/store). */
   readonly checkpoint: { view(): StatusView['checkpoint'] };
+  /** The ledger of leases: Leases.view (daemon/leases). */
   readonly ledger: () => StatusView['ledger'];
-  /** Plugins and callers that were refused of late. */
+  /** Plugins and callers that were refused of late: RefusedAgain (journal/refused-again). */
   readonly refused: { views(): StatusView['refused'] };
-  /** The plugins of the checkpoint: how many, and whether all have been heard of. */
+  /** The plugins of the checkpoint, how many, and whether all have been heard of: Restart (reconcile/restart). */
   readonly restart: { readonly restored: number; readonly isSettled: boolean };
 }
 

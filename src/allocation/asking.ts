@@ -16,7 +16,7 @@ import type { AllocationPorts, Offer } from './ports.js';
 
 /**
  * Milliseconds that an ordinary user pays for each further plugin of a lease: the limit of requests counts a request once, and
- * what a call costs the broker (its messages, events and garbage) is nobody's otherwise.
+ * the cost of each further call (its messages, events and garbage) would be on nobody's account otherwise.
  */
 const CALL_MS = 0.4;
 /** Devices of a call that was not answered are not tried again for so long: the plugin may be working on them still. */

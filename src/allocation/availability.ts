@@ -81,7 +81,7 @@ function ofNamed({ resource, ids }: Want, offer: Listed, taken: Taken, { caller 
 }
 
 /** Devices of those that are free, or why there are too few. */
-function ofFree(want: Want, offer: Listed, taken: Taken, { isAvoided }: Situation): Chosen {
+function ofFree(want: Want, offer: Listed, taken: Taken, { isAvoided, caller, ports }: Situation): Chosen {
   const { resource, count, ids } = want;
   const free = offer.devices.filter((device) => mayBeGiven(device, taken));
   const listed = offer.devices.length;
@@ -102,7 +102,13 @@ function ofFree(want: Want, offer: Listed, taken: Taken, { isAvoided }: Situatio
     return later('NO_DEVICES', `${figures}, but its plugin has just not answered for some of them`);
   }
   if (free.length >= count) return later('NO_DEVICES', `${figures}, but not on one NUMA node`);
-  return { ...later('NO_DEVICES', figures), ...(count <= listed ? { lacks: resource } : {}) };
+  // Devices that its own user has, or that are broken, are nobody else's to give back.
+  const isOthers = ({ id, health }: Device): boolean => {
+    const holder = taken.get(id);
+    return holder !== undefined && health === HEALTHY && ports.userOf(holder.uid) !== ports.userOf(caller.uid);
+  };
+  const others = offer.devices.filter(isOthers).length;
+  return { ...later('NO_DEVICES', figures), ...(count <= free.length + others ? { lacks: resource } : {}) };
 }
 
 function away({ state }: Offer, { resource }: Want): string {

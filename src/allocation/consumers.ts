@@ -14,7 +14,7 @@ const MOST_SEEN = 4096;
 /** `pods`: the kubelet's, and its pods may have more of it; `kubelet`: no lease may have it, and no further pod. */
 type Side = Consumer | 'pods';
 
-/** Hears of resources that moved from one side to the other. */
+/** Hears of resources that moved from one side to the other: Changes (allocation/changes) and Front (front/front). */
 export interface ConsumerListener {
   /** A resource is with another side than when it was looked at last. */
   consumerMoved(resource: string): void;

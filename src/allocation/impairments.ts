@@ -111,7 +111,7 @@ export class Impairments {
       ledger: this.#ledger,
       alarms: this.#alarms,
       judge: (entry, listed, isNews) => {
-        // Its plugins are another user's, or nobody's, by now: what was seen for this one is old.
+        // Its plugins are another user's, or nobody's, by now: this look is out of date.
         if (this.#latest.get(entry) !== looks) return;
         // A start with many leases, before any plugin came back.
         const isDue = isNews || entry.lease.state === 'impaired' || entry.lease.answer.isLost === true;

@@ -1,5 +1,6 @@
 // All leases. Free devices are computed from them on demand: a second set of the taken ones could diverge, as the kubelet's does,
 // which then hands out devices twice (kubernetes/kubernetes#137534).
+import type { Stamp } from '../kernel/clock.js';
 import type { CdiResult, Granted, Lease, LeaseRecord, NamelessReason, PluginAnswer } from '../model/lease.js';
 import { isPlain } from './request.js';
 import { refused, type LeaseRef, type Result } from './result.js';
@@ -8,7 +9,7 @@ import { refused, type LeaseRef, type Result } from './result.js';
 export interface Entry {
   lease: Lease;
   /** When its time to live began; undefined without one. */
-  renewed: { readonly bootMs: number; readonly wallMs: number } | undefined;
+  renewed: Stamp | undefined;
   /** When it ends, on the monotonic scale. */
   endsAt: number | undefined;
   /** Its CDI name, or why it has none; undefined where CDI is off, and until its file was first looked at. */

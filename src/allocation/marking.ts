@@ -19,7 +19,7 @@ interface Parts {
   readonly ledger: Ledger;
   readonly waiting: Waiting;
   readonly shares: Shares;
-  /** For decisions about requests that come, and about those that stand in line: neither spends what the other has. */
+  /** For decisions about requests that come, and about those that stand in line: each has its own share of the time. */
   readonly time: DecisionTime;
   readonly lineTime: DecisionTime;
   readonly ids: LeaseIds;

@@ -7,28 +7,13 @@ import type { Device } from '../model/device.js';
 import type { Counted, PreferredQuestion } from '../model/device-use.js';
 import type { UserFacts } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
-import type {
-  CdiResult,
-  CgroupLife,
-  GrantedDevice,
-  Lease,
-  LedgerStore,
-  PluginAnswer,
-  ProcessLife,
-} from '../model/lease.js';
+import type { CdiClaim, CdiResult, CgroupLife, Lease, LedgerStore, PluginAnswer, ProcessLife } from '../model/lease.js';
 import type { AllocatePolicy, AllocatorSettings, Consumer, Timeouts } from '../model/settings.js';
 
-/** Devices that a CDI file of an earlier life of the broker names. */
-export interface CdiClaim {
-  /** The lease that the file was written for. */
-  readonly leaseId: string;
-  readonly devices: ReadonlyMap<string, readonly GrantedDevice[]>;
-}
-
 /**
- * The CDI file of each lease. It is derived from the ledger and can always be written again; a failure of it refuses no
- * allocation. One method at a time is called for one lease, but `remove` while `write` is under way where the lease ends
- * then, and once more after it; none rejects.
+ * The CDI file of each lease: LeaseFiles (cdi/lease-files). It is derived from the ledger and can always be written again; a
+ * failure of it refuses no allocation. One method at a time is called for one lease, but `remove` while `write` is under way
+ * where the lease ends then, and once more after it; none rejects.
  */
 export interface CdiFiles {
   /**
@@ -65,7 +50,7 @@ export const noCdi: CdiFiles = {
   claims: () => Promise.resolve([]),
 };
 
-/** Calls to the plugin that serves a resource now. All reject with FailedCall. */
+/** Calls to the plugin that serves a resource now: DeviceCalls (model/device-use) of its session. All reject with FailedCall. */
 export interface AllocatingPlugin {
   /** From the options that it answered. */
   readonly isPreferredAvailable: boolean;
@@ -101,9 +86,9 @@ export interface Offer {
 }
 
 /**
- * The visible state of the processes and control groups that leases are bound to. No method throws; an owner that cannot be
- * looked at now, for want of a descriptor or of a permission, is taken to be there: its devices would be given to another owner
- * otherwise.
+ * The visible state of the processes and control groups that leases are bound to: `owners` (platform/peer/owners). No method
+ * throws; an owner that cannot be looked at now, for want of a descriptor or of a permission, is taken to be there: its devices
+ * would be given to another owner otherwise.
  */
 export interface OwnerPort {
   /** Whether a thread of that very process has not ended. */
@@ -114,7 +99,7 @@ export interface OwnerPort {
   isPopulated(cgroup: CgroupLife): boolean;
 }
 
-/** The metrics of the allocator. */
+/** The metrics of the allocator: BrokerMetrics (platform/metrics/broker-metrics). */
 export interface AllocationMetrics {
   /** An allocation ended; `result` is `given` or a code of the table. @param stranger the ordinary user whose plugin it is */
   allocation(resource: string, result: string, stranger?: number): void;
@@ -158,12 +143,12 @@ export interface AllocationPorts extends UserFacts {
   readonly clock: Clock;
   readonly random: Random;
   readonly bootId: string;
-  /** Milliseconds since the machine started. */
+  /** Milliseconds since the machine started: `uptimeMs` (platform/time/boot). */
   readonly bootMs: () => number;
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: AllocationMetrics;
-  /** Resolves after the event loop has looked at its sockets once. */
+  /** Resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn). */
   readonly nextTurn: () => Promise<void>;
 }
 

@@ -1,11 +1,12 @@
 // Leases of an earlier life of the broker: which of them go on, and how. Decides; others act.
+import type { Stamp } from '../kernel/clock.js';
 import { ifPossible } from '../kernel/if-possible.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { EventDraft } from '../model/event.js';
-import type { Granted, GrantedDevice, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
+import type { CdiClaim, Granted, GrantedDevice, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
 import type { LeaseIds } from './ids.js';
 import { entryOf, NO_ANSWER, type Entry, type Ledger } from './ledger.js';
-import type { AllocationPorts, CdiClaim, OwnerPort } from './ports.js';
+import type { AllocationPorts, OwnerPort } from './ports.js';
 
 /** Whether a lease goes on. */
 export type Revived =
@@ -48,12 +49,7 @@ export function hasEnded({ process, cgroup }: LeaseOwner, owners: OwnerPort): bo
 }
 
 /** By the uptime of the machine, which nobody sets; after a boot by the clock, and never more than the whole time. */
-function timeLeft(
-  ttlMs: number,
-  renewed: { readonly bootMs: number; readonly wallMs: number },
-  isSameBoot: boolean,
-  { clock, bootMs }: Needs,
-): number {
+function timeLeft(ttlMs: number, renewed: Stamp, isSameBoot: boolean, { clock, bootMs }: Needs): number {
   const passedMs = isSameBoot ? bootMs() - renewed.bootMs : clock.wall() - renewed.wallMs;
   return Math.min(ttlMs, ttlMs - passedMs);
 }

@@ -7,7 +7,7 @@ import type { AllocationPorts } from './ports.js';
 
 /**
  * The decision about a request. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
- * moment, and enough of them in all.
+ * moment, and enough once other users give theirs back.
  */
 export type Decision<T> =
   | { readonly ok: true; readonly value: T }
@@ -167,7 +167,7 @@ export class Waiting {
 
   /**
    * Something changed, of these resources if they are named: serves as `serve` does, but each resource when its list is at
-   * hand, so that a long one keeps only those waiting who want it.
+   * hand, so that a long list delays only the requests for its own resource.
    *
    * @param offers has the lists of resources prepared
    * @param hasLeaseEnded there is room for another lease, too

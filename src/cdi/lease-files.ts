@@ -2,7 +2,7 @@
 // that cannot be written costs the names, never a lease.
 import { asError, type Clock } from '../kernel/clock.js';
 import { Patience } from '../kernel/patience.js';
-import type { CdiResult, GrantedDevice, Lease } from '../model/lease.js';
+import type { CdiClaim, CdiResult, Lease } from '../model/lease.js';
 import { cdiText, hostPathsOf, readCdiText } from './document.js';
 import { deviceName, fileOf, leaseOf, writtenAs, writtenBy, type Origin } from './names.js';
 import type { CdiDirectory, LookAtHost } from './ports.js';
@@ -18,9 +18,9 @@ export interface LeaseFilePorts {
   readonly kind: string;
   readonly origin: Origin;
   readonly clock: Clock;
-  /** What a step may take, of this limit, in milliseconds: StartBudget.leftMs (kernel/start-budget). Absent: all of it. */
+  /** How much of a step's limit may be used, in milliseconds: StartBudget.leftMs (kernel/start-budget). Absent: all of it. */
   readonly leftMs?: (atMost: number) => number;
-  /** The directory cannot be used (one sentence), or can again. */
+  /** The directory cannot be used (one sentence), or can again: Conditions.set (journal/conditions). */
   readonly degraded: (why: string | undefined) => void;
 }
 
@@ -119,11 +119,9 @@ export class LeaseFiles {
   }
 
   /** Reads which devices the files of this root, written in this boot, give to which lease. Never rejects. */
-  async claims(): Promise<
-    readonly { readonly leaseId: string; readonly devices: ReadonlyMap<string, readonly GrantedDevice[]> }[]
-  > {
+  async claims(): Promise<readonly CdiClaim[]> {
     const { directory, origin } = this.#ports;
-    const claims: { leaseId: string; devices: ReadonlyMap<string, readonly GrantedDevice[]> }[] = [];
+    const claims: CdiClaim[] = [];
     try {
       for (const name of await this.#soon(() => directory.names())) {
         const leaseId = leaseOf(name);

@@ -12,11 +12,14 @@ export type HostNode =
 /**
  * Looks at the paths of one lease on the host, one after the other: plugins choose them, and every user that may register a
  * plugin may fill a directory. One bound holds for everything that is looked at in the directories of all paths together. Rejects
- * only when the signal aborts.
+ * only when the signal aborts. `lookAtHost` (platform/fs/host-node) looks.
  */
 export type LookAtHost = (paths: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, HostNode>>;
 
-/** The directory that container engines read. Names are those of files in it. All methods but `text` reject with the failure. */
+/**
+ * The directory that container engines read: `cdiDirectory` (platform/fs/cdi-directory). Names are those of files in it. All
+ * methods but `text` reject with the failure.
+ */
 export interface CdiDirectory {
   /** Where it is. */
   readonly path: string;

@@ -30,7 +30,10 @@ export interface PersistencePorts {
     restore(records: readonly unknown[], isSameBoot: boolean): readonly Quarantine[];
   };
   readonly clock: Clock;
-  /** Counts the healthy devices of a list that was accepted once, in slices; 0 where this version reads it otherwise. */
+  /**
+   * Counts the healthy devices of a list that was accepted once, in slices; 0 where this version reads it otherwise:
+   * `countHealthy` (platform/wire/list-decoder).
+   */
   readonly countHealthy: (raw: Buffer) => Promise<number>;
 }
 

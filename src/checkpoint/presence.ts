@@ -8,6 +8,7 @@ import type { Contents } from './draft.js';
 
 /** The files that are looked for, and how. */
 export interface PresencePorts extends Pick<Surroundings, 'clock' | 'log'> {
+  /** The document: LowdbFile (platform/store/lowdb-file). */
   readonly file: { isThere(): Promise<boolean> };
   readonly lists: Pick<DeviceLists, 'missing' | 'lookAtSizes'>;
   /** Names the lists. */

@@ -2,7 +2,7 @@
 import { Listeners } from '../kernel/listeners.js';
 import type { CheckpointView } from '../model/views.js';
 
-/** Hears of a checkpoint that is in order: Persistence (checkpoint/persistence) and Keeper (allocation/keeper). */
+/** Hears of a checkpoint that is in order: Persistence (checkpoint/persistence) and Endings (allocation/endings). */
 export interface StoreListener {
   /** Everything is on the disk, with the changes that could not be written in time. */
   caughtUp(): void;

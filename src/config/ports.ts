@@ -8,7 +8,10 @@ export type ReadResult =
   | { readonly form: ConfigForm; readonly locate: Locate }
   | { readonly problems: readonly ConfigProblem[]; readonly rest?: ConfigForm | undefined; readonly locate: Locate };
 
-/** The source of the written form. Never rejects: a file that cannot be read is a problem too. */
+/**
+ * The source of the written form: `yamlFile` (platform/config/yaml-file), or `defaultSource` (platform/config/yaml-file) without a
+ * file. Never rejects: a file that cannot be read is a problem too.
+ */
 export interface FormSource {
   /** The file, or `defaults`. */
   readonly name: string;

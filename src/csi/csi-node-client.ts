@@ -12,7 +12,10 @@ export type NodeGetInfoResult =
   | { readonly ok: true; readonly answer: NodeGetInfoAnswer }
   | { readonly ok: false; readonly status: number; readonly details: string; readonly fault?: TransportFault };
 
-/** A connection to the service socket of a CSI driver that comes back by itself, by path, when the driver restarts. */
+/**
+ * A connection to the service socket of a CSI driver that comes back by itself, by path, when the driver restarts: `csiNodeClients`
+ * (platform/grpc/csi-node-client) opens it.
+ */
 export interface CsiNodeClient {
   /** One call, never repeated here. Never throws. A driver that is away is status UNAVAILABLE. */
   nodeGetInfo(limitMs: number, signal: AbortSignal): Promise<NodeGetInfoResult>;
@@ -24,6 +27,6 @@ export interface CsiNodeClient {
 
 /**
  * Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `csiNodeClients`
- * (platform/grpc/csi-node-client).
+ * (platform/grpc/csi-node-client) does.
  */
 export type OpenCsiNodeClient = (endpoint: PinnedSocket, listener: ServiceListener) => CsiNodeClient;

@@ -20,7 +20,7 @@ export type ApplyOutcome =
       readonly isUnfinished?: true;
     };
 
-/** Makes node facts public. */
+/** Makes node facts public: FileTarget (platform/kubernetes/file-target) or ApiTarget (platform/kubernetes/api-target). */
 export interface NodeFactsTarget {
   /**
    * Drivers whose facts this broker made public, in this life or an earlier one, and has not taken back. Undefined: that cannot be

@@ -11,7 +11,7 @@ import type { NodeInfo } from './node-info.js';
 /** Whether a driver's facts are public, and the obstacle if not. */
 export interface PublishCondition {
   /** publishing: no attempt has ended yet · published · delayed: an attempt failed, the next one comes · refused: it
-   * contradicts what is public, or the API server does not take it, and a person has to end that. */
+   * contradicts what is public, or the API server does not take it, until a person mends that. */
   readonly state: 'publishing' | 'published' | 'delayed' | 'refused';
   /** The obstacle, in one sentence; empty when there is none. */
   readonly message: string;

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { checkpointCodec } from '../checkpoint/codec.js';
 import { emptyDocument } from '../checkpoint/document.js';
 import type { LiveConfig } from '../config/live-config.js';
+import { FramePaces } from '../flood/frame-paces.js';
 import { RefusalSummary } from '../flood/refusal-summary.js';
 import { Journal } from '../journal/journal.js';
 import type { Surroundings } from '../kernel/surroundings.js';
@@ -42,14 +43,16 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
   const paths = pluginSockets(settings.paths, rest.self.uid);
   const users = new Users(rest.self.uid);
-  const refusals = new RefusalSummary(log, clock, { ownUid: rest.self.uid, userOf: users.of });
+  const own = { ownUid: rest.self.uid, userOf: users.of };
+  const refusals = new RefusalSummary(log, clock, own);
+  const paces = new FramePaces({ ...own, now: () => clock.mono(), isEnforced: () => live.flood.mode === 'enforce' });
+  const frames: FramePaces['of'] = (uid, process) => paces.of(uid, process);
   const guarding = guardPlugins({
     clock,
     log: refusals,
     events: journal,
     guard: () => settings.guard,
-    ownUid: rest.self.uid,
-    userOf: users.of,
+    ...{ ...own, frames },
     count: (what) => metrics.connection(what),
   });
   return new Daemon({
@@ -57,6 +60,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     ...{ live, clock, random, log, metrics, journal },
     refusals,
     guarding,
+    frames,
     bootId,
     bootMs: uptimeMs,
     openLimiter: bottleneckLimiters(clock),

@@ -17,6 +17,7 @@ import { StandardServices } from '../platform/grpc/standard-services.js';
 import { Descriptors } from '../platform/process/descriptors.js';
 import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
+import type { FramePaces } from '../flood/frame-paces.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import type { Border } from '../platform/http2/border.js';
 import { openBorders } from '../platform/http2/borders.js';
@@ -38,6 +39,8 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   readonly rescanned?: () => void;
   /** The guards of connections to plugins. */
   readonly guarding: Guarding;
+  /** The pace of frames and reads that no call earns, of connections to us. */
+  readonly frames: FramePaces['of'];
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
   readonly degraded: (
     what: Parameters<SocketListenerPorts['degraded']>[0] | Parameters<PodResourcesParts['degraded']>[0] | 'descriptors',
@@ -106,7 +109,7 @@ export class Broker {
           full: (why) => parts.degraded('sockets', why),
         }),
       lookAtPaths: (names) => {
-        this.#reserve.hasRoom();
+        this.#reserve.hasRoom(); // a shortage is told before the next connection finds it
         lifecycle.checkPaths(names);
       },
       settling: this.core.settling,
@@ -116,9 +119,9 @@ export class Broker {
 
   /** Guards the connections to one socket. */
   newGate(count = this.#parts.countConnection): ConnectionGate<Socket, Border> {
-    const { live, clock, log, events, peers, userOf, self, connections: budget } = this.#parts;
+    const { live, clock, log, events, peers, userOf, self, frames, connections: budget } = this.#parts;
     return new ConnectionGate({
-      ...{ clock, log, events, peers, budget, ownUid: self.uid, userOf, count },
+      ...{ clock, log, events, peers, budget, ownUid: self.uid, userOf, frames, count },
       reserve: this.#reserve,
       openBorder: openBorders(live.settings.guard, clock),
     });

@@ -63,6 +63,7 @@ export interface DaemonParts extends Surroundings {
   readonly drivers: Drivers;
   readonly countConnection: BrokerParts['countConnection'];
   readonly guarding: BrokerParts['guarding'];
+  readonly frames: BrokerParts['frames'];
   /** The log of refusals, which tells like refusals once. Closed with the daemon. */
   readonly refusals: RefusalSummary;
   /** The phase changed, or the degraded areas: for systemd and logs. */
@@ -157,7 +158,7 @@ export class Daemon implements RestartListener {
     this.leases = new Leases({
       ...parts,
       ...{ ...own, store, flood },
-      pods: owners ?? { pods: () => [], heldOf: () => 0, unsure: (resource) => this.#before.unsure(resource) },
+      pods: owners ?? this.#before,
       cdi: cdiFiles({ ...parts, leftMs, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,

@@ -16,7 +16,8 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import type { Settings } from '../model/settings.js';
 import type { LedgerView } from '../model/views.js';
-import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
+import { allocatorSocket } from '../platform/listeners/allocator-socket.js';
+import type { KeptDoor } from '../platform/listeners/kept-door.js';
 import type { Owners } from '../front/owners.js';
 import { onceATurn, owners } from '../platform/peer/owners.js';
 import { nextTurn } from '../platform/time/next-turn.js';
@@ -53,7 +54,7 @@ export class Leases {
   /** Passes changes of plugins on to waiting requests. */
   readonly changes: Changes;
   readonly #parts: LeaseParts;
-  #socket: AllocatorSocket | undefined;
+  #socket: KeptDoor | undefined;
   #isStopping = false;
 
   constructor(parts: LeaseParts) {
@@ -101,7 +102,7 @@ export class Leases {
     const { settings } = live.current;
     await this.allocations.keeper.removeLeftovers();
     if (!settings.allocator.enabled || this.#isStopping) return;
-    this.#socket = new AllocatorSocket({
+    this.#socket = allocatorSocket({
       settings,
       clock,
       log,

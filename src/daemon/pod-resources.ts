@@ -2,18 +2,20 @@
 import type { Resource } from '../model/device-list.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
+import { Paces } from '../kernel/paces.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import type { UserFacts } from '../model/ids.js';
+import { processKey, type UserFacts } from '../model/ids.js';
 import type { LeaseSource } from '../model/lease.js';
 import type { Settings } from '../model/settings.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { kubeletAnswers } from '../platform/kubelet/pod-resources-client.js';
-import { PodResourcesSocket, type PodResourcesSocketPorts } from '../platform/listeners/pod-resources-socket.js';
+import type { KeptDoor } from '../platform/listeners/kept-door.js';
+import { podResourcesSocket, type PodResourcesSocketPorts } from '../platform/listeners/pod-resources-socket.js';
 import { partsOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
-import { CallerRates } from '../podresources/caller-rates.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
 import { LeaseAnswers, usableLists } from '../podresources/lease-answers.js';
+import { KUBELET_RATE } from '../podresources/ports.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
 
 /** The parts of PodResources. */
@@ -37,7 +39,7 @@ export interface PodResourcesParts
 }
 
 /** PodResources, to be opened. Closed, it asks the kubelet nothing more. */
-export function podResources(parts: PodResourcesParts): PodResourcesSocket {
+export function podResources(parts: PodResourcesParts): KeptDoor {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
   const joined = kubelet === undefined ? undefined : parts.kubelet;
@@ -58,11 +60,11 @@ export function podResources(parts: PodResourcesParts): PodResourcesSocket {
           unanswered: (why) => degraded('pod-resources-upstream', why),
           incomplete: (count) => incomplete('upstream', count),
         });
-  const rates = new CallerRates(() => clock.mono());
-  return new PodResourcesSocket({
+  const rates = new Paces<string>(KUBELET_RATE);
+  return podResourcesSocket({
     ...parts,
     backend: upstream ?? own,
-    mayAsk: (caller) => rates.take(caller),
+    mayAsk: (caller) => rates.take(caller === undefined ? '' : processKey(caller), clock.mono()),
     count: (method, result) => metrics.podResources(method, result),
     degraded: (why) => degraded('pod-resources', why),
     closes: () => upstream?.close(),

@@ -9,14 +9,17 @@ import { LONGEST_SOCKET_PATH } from '../model/root.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
 import { AllocatorClient } from '../platform/grpc/allocator-client.js';
 
-/** A policy strict enough to be seen at work within seconds. */
+/**
+ * A policy so strict that it is seen at work within seconds. The simulated plugin comes back when a refusal says so, so that it is
+ * refused once each interval, on a machine that is so busy that a registration takes a second, too.
+ */
 const CONFIG = {
   http: { listen: 'off' },
   // Nothing outside the demo's own directory is written.
   cdi: { dir: 'cdi' },
-  flood: { penalty: { strikes: 4, window: '20s', quarantine: '60s' } },
+  flood: { penalty: { strikes: 2, window: '60s', quarantine: '10m' } },
   rules: [
-    { match: { name: 'demo.example/flooding' }, flood: { register: { burst: 2, interval: '1s', maxDelay: '50ms' } } },
+    { match: { name: 'demo.example/flooding' }, flood: { register: { burst: 1, interval: '3s', maxDelay: '50ms' } } },
   ],
 };
 /** How long a process has to end by itself before it is killed. */

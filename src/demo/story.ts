@@ -21,7 +21,7 @@ const FLOODING = 'demo.example/flooding';
 /** More than the first owner leaves. */
 const SECOND = { wants: [{ resource: STEADY, count: 2 }], key: 'second' };
 /** A step that takes longer than this has failed. */
-const STEP_MS = 12_000;
+const STEP_MS = 30_000;
 const LOOK_MS = 20;
 
 /** Tells the story. @throws Error naming the effect that was not seen */
@@ -70,7 +70,7 @@ export async function tellStory(stage: Stage, screen: Screen, clock: Clock): Pro
     plugins.some(({ name, quarantinedUntil }) => name === FLOODING && quarantinedUntil !== ''),
   );
   const struck = flooded.plugins.find(({ name, quarantinedUntil }) => name === FLOODING && quarantinedUntil !== '');
-  screen.seen(`flooding was slowed, then put into quarantine until ${struck?.quarantinedUntil ?? ''}`);
+  screen.seen(`flooding was refused, then put into quarantine until ${struck?.quarantinedUntil ?? ''}`);
   const beside = await when('the others notice nothing', (view) => counts(view, STEADY) === '4/4');
   screen.seen('steady and flapping noticed nothing');
   screen.picture(beside);

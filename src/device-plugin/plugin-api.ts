@@ -64,8 +64,8 @@ export type DevicePluginEvent =
   | { readonly kind: 'stream'; readonly open: number }
   | { readonly kind: 'list'; readonly devices: number; readonly healthy: number }
   /**
-   * A socket that cannot be made, told once until the reason changes or it was made; a callback that threw: the plugin goes on. Or
-   * what ended a plugin that served: its state is `stopped` then.
+   * A socket cannot be made (told once until the reason changes or it was made), or a callback threw: the plugin goes on. Or a
+   * plugin that served was ended by this error: its state is `stopped` then.
    */
   | { readonly kind: 'error'; readonly error: Error };
 

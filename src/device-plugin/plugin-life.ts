@@ -36,7 +36,7 @@ export interface Habits {
   readonly pauseAfter: (failures: number) => number;
   /**
    * The pause before it serves on a new socket when it loses one more often than in restarts of a kubelet: somebody removes it, and a
-   * plugin that registers for each removal exceeds what a registry takes from it. It goes on serving meanwhile.
+   * plugin that registers for each removal exceeds the limits of a registry. It goes on serving meanwhile.
    */
   readonly pauseAfterLosses: number;
   /** Registers again and again, so often, on a new socket each time where `fresh`. */
@@ -110,7 +110,7 @@ export class PluginLife {
    * Lives until `end`, or until a habit ends it.
    *
    * @returns the exit code that a habit asks for; undefined after `end`
-   * @throws Error when it can never serve. One that served before tries again: what is in its way now was not there then
+   * @throws Error when it can never serve. One that served before tries again, because the obstacle was not there then
    */
   async run(): Promise<number | undefined> {
     const { door, serveDelay } = this.#habits;

@@ -3,15 +3,30 @@
 import { lstatSync } from 'node:fs';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { LONGEST_ALARM_MS } from '../kernel/clock.js';
 import { ifPossible } from '../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../model/root.js';
+import type { GuardSettings } from '../model/settings.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
+import { Border } from '../platform/http2/border.js';
+import { DEFAULT_GUARD } from '../platform/http2/default-guard.js';
+import { systemClock } from '../platform/time/system-clock.js';
 import { answersLeave } from '../platform/time/next-turn.js';
 
 /** The answer to connections: gRPC; an HTTP/1.1 error page; random bytes; nothing at all; or nobody listens. */
 export const SPEECHES = ['grpc', 'http1', 'garbage', 'silent', 'dead'] as const;
 /** One of SPEECHES. */
 export type Speech = (typeof SPEECHES)[number];
+
+/**
+ * No budgets and no deadlines: a registry may call as it likes. Blocks of headers alone are bounded, because they are decoded. The
+ * border stands here because it repairs what registries and plugins in Go may send as `:authority`, and Node refuses: a bare path.
+ */
+const NO_GUARD: GuardSettings = {
+  ...(Object.fromEntries(Object.keys(DEFAULT_GUARD).map((key) => [key, LONGEST_ALARM_MS])) as unknown as GuardSettings),
+  headerBytes: DEFAULT_GUARD.headerBytes,
+  continuations: DEFAULT_GUARD.continuations,
+};
 
 /** How a socket is closed. */
 export interface CloseOptions {
@@ -39,7 +54,8 @@ export class PluginServer {
       this.#sockets.add(socket);
       socket.on('error', () => socket.destroy());
       socket.on('close', () => this.#sockets.delete(socket));
-      if (speech === 'grpc') injector.injectConnection(socket);
+      const border = { guard: NO_GUARD, clock: systemClock, onEnd: () => undefined };
+      if (speech === 'grpc') injector.injectConnection(new Border(socket, border));
       else speak(socket, speech);
     });
   }

@@ -7,7 +7,10 @@ import type { Accepted, Enrolment, InstanceHandle, PinnedSocket, PluginHandler }
 import type { Reason, Refusal } from '../model/reasons.js';
 import type { ServiceListener } from '../model/service-listener.js';
 
-/** A connection to the service socket of a DRA driver that comes back by itself, by path, when the driver restarts. */
+/**
+ * A connection to the service socket of a DRA driver that comes back by itself, by path, when the driver restarts: `draConnections`
+ * (platform/grpc/dra-connection) opens it.
+ */
 export interface DraServiceConnection {
   /** The same socket is found by another path from now on. */
   renamed(path: string): void;
@@ -17,7 +20,7 @@ export interface DraServiceConnection {
 
 /**
  * Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `draConnections`
- * (platform/grpc/dra-connection).
+ * (platform/grpc/dra-connection) does.
  */
 export type OpenDraServiceConnection = (endpoint: PinnedSocket, listener: ServiceListener) => DraServiceConnection;
 

@@ -5,7 +5,7 @@ import type { CallTurns, FramePace } from '../model/call-turns.js';
 import type { ConnectionEnd } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
 import type { GuardedConnection } from '../model/guarded-connection.js';
-import type { Caller, UserFacts } from '../model/ids.js';
+import { processKey, type Caller, type UserFacts } from '../model/ids.js';
 import { CallPaces } from './call-paces.js';
 import type { ConnectionVerdict } from './connection-budget.js';
 import type { DescriptorReserve } from './descriptor-reserve.js';
@@ -25,7 +25,7 @@ export interface AcceptedSocket {
   destroy(): unknown;
 }
 
-/** The first reader of a connection, which can be told to read less. */
+/** The first reader of a connection, which can be told to read less: Border (platform/http2/border). */
 export interface Throttled {
   /** Is read only this often from now on. */
   throttle(everyMs: number, turns?: CallTurns): void;
@@ -59,6 +59,8 @@ export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 
     /** Closes an idle connection of the largest holder; false: nobody holds so much. */
     makeRoom(caller: Caller | undefined): boolean;
   };
+  /** The pace of frames that no call earns: `FramePaces.of` (flood/frame-paces). */
+  readonly frames: (uid: number | undefined, process?: string) => FramePace | undefined;
   /** Puts a border before a connection; `ended` is told when that ends it. `openBorders` (platform/http2/borders) makes it. */
   readonly openBorder: (
     socket: Socket,
@@ -66,7 +68,7 @@ export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 
     turns: CallTurns | undefined,
     frames: FramePace | undefined,
   ) => Border;
-  /** Counted for metrics: accepted, refused by budget, ended by the border. */
+  /** Counts accepted, refused and ended connections: BrokerMetrics.connection (platform/metrics/broker-metrics). */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
 
@@ -160,7 +162,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
     };
-    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller), this.#paces.frames(caller));
+    const frames = caller && this.#ports.frames(caller.uid, processKey(caller));
+    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller), frames);
     const afterRefusals = this.#paces.afterRefusals(caller);
     const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);

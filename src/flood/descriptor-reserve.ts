@@ -13,7 +13,7 @@ export interface ReserveParts<Connection> {
     areScarce(newest?: Connection): boolean;
   };
   readonly clock: Clock;
-  /** Told once when only the reserve is left, and once when it is over (undefined). */
+  /** Told once when only the reserve is left, and once when that is over (undefined): Conditions.set (journal/conditions). */
   readonly degraded: (why: string | undefined) => void;
 }
 

@@ -1,4 +1,4 @@
-// What is kept of each user, or of each process, however many there are.
+// Entries of users or of processes, bounded however many there are.
 import type { BucketSettings } from '../model/settings.js';
 import type { Limiter } from './limiter.js';
 import { makeRoom } from './make-room.js';

@@ -21,7 +21,7 @@ export const ONE_TAKER: TurnTaker = { isStranger: false, user: '', process: '' }
 
 /** A waiting call. */
 export interface Waiting {
-  /** Milliseconds until the turn, as far as is known now; others may come who have waited less often. */
+  /** Milliseconds until the turn, as far as is known now; others that have waited less often may come before it. */
   readonly expectedMs: number;
   /**
    * Resolves when the turn has come, its permit spent, or with false when it would come too late.

@@ -8,7 +8,7 @@ import { AllocateLimit } from './allocate-limit.js';
 import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
-import { penaltyView, registerViews, ruleViews, type PenaltyView } from './limit-views.js';
+import { penaltyView, registerViews, ruleViews } from './limit-views.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, type PenaltyRecord } from './penalty-record.js';
 import { PenaltyShares } from './penalty-shares.js';
@@ -26,6 +26,7 @@ import type {
   FloodVerdict,
   ListPacing,
   PacedEnrolment,
+  PenaltyView,
   Quarantine,
   RegistrationLimits,
 } from '../model/flood.js';

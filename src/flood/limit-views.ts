@@ -1,17 +1,12 @@
 // The buckets as an operator sees them.
 import type { Clock } from '../kernel/clock.js';
+import type { PenaltyView } from '../model/flood.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { FloodRuleView, LimitView } from '../model/views.js';
 import type { Bucket } from './bucket.js';
 import type { Limiter } from './limiter.js';
 import { quarantineLeftMs } from './penalty.js';
 import type { UpdatePacer } from './update-pacer.js';
-
-/** The penalty that a plugin's caller bears. */
-export interface PenaltyView {
-  readonly strikes: number;
-  readonly quarantinedUntil: number | undefined;
-}
 
 const UNPUNISHED: PenaltyView = { strikes: 0, quarantinedUntil: undefined };
 

@@ -2,8 +2,8 @@
 import type { BucketSettings } from '../model/settings.js';
 
 /**
- * A bucket: `burst` permits when it is full, one more each `intervalMs`. Its promises, for every sequence of calls, of
- * reloads and of steps of the wall clock:
+ * A bucket: `burst` permits when it is full, one more each `intervalMs`. BottleneckLimiter (platform/limits/bottleneck-limiter) is
+ * it. Its promises, for every sequence of calls, of reloads and of steps of the wall clock:
  *
  * - in any span of time it gives out no more than `burst + span / intervalMs` permits;
  * - nobody passes those that wait, and their permits come as they are earned;

@@ -1,16 +1,11 @@
 // Strikes and quarantines as the checkpoint holds them: a restart is no amnesty. Pure. Times are kept as the time left or passed
 // when they were written, with both clocks, from which the next life sees how long ago that is.
+import type { Stamp } from '../kernel/clock.js';
 import { fitsWritten } from '../kernel/written.js';
 import type { Caller } from '../model/ids.js';
 import type { PenaltySettings } from '../model/settings.js';
 import { settle, type Penalty } from './penalty.js';
 import type { FloodKey, FloodSubject } from '../model/flood.js';
-
-/** When a record was written: milliseconds since the machine started, and since the epoch. */
-export interface Stamp {
-  readonly bootMs: number;
-  readonly wallMs: number;
-}
 
 /** One bucket in the checkpoint: plain JSON. */
 export interface PenaltyRecord extends FloodKey {

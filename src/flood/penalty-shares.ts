@@ -1,9 +1,10 @@
 // Chooses the strikes and quarantines for the checkpoint, which is written whole with each registration and each lease and read
 // whole at a start, while every invented name can have strikes. A record that is left out is an amnesty at a restart.
+import type { Stamp } from '../kernel/clock.js';
 import { strangerUser, type UserFacts } from '../model/ids.js';
 import type { Bucket } from './bucket.js';
 import { CLEAN, type Penalty } from './penalty.js';
-import { toRecord, type PenaltyRecord, type Stamp } from './penalty-record.js';
+import { toRecord, type PenaltyRecord } from './penalty-record.js';
 
 /** Bytes of records as JSON: of one ordinary user, of all ordinary users, and of everybody. */
 const OWN_BYTES = 256 * 1024;

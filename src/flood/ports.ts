@@ -11,8 +11,13 @@ export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'lo
   /** Gets one event for each delayed or observed call: give it a sink that summarises repeats. */
   readonly events: EventSink;
   readonly namesMove: NamesMove;
-  /** Milliseconds since the machine started: the same scale for each life of the broker in one boot. */
+  /**
+   * Milliseconds since the machine started, the same scale for each life of the broker in one boot: `uptimeMs`
+   * (platform/time/boot).
+   */
   readonly bootMs: () => number;
-  /** Told why newcomers are kept out (one sentence), and when they no longer are (undefined). */
+  /**
+   * Told why newcomers are kept out (one sentence), and when they no longer are (undefined): Conditions.set (journal/conditions).
+   */
   readonly crowded?: (why: string | undefined) => void;
 }

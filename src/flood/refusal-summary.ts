@@ -100,10 +100,7 @@ export class RefusalSummary implements Log {
   #hasShare(event: string, uid: unknown, tell: Repeats['tell']): boolean {
     const user = this.#userOf(uid);
     if (user === undefined) return true;
-    const now = this.#clock.mono();
-    if (this.#lines.waitMs(user, now) > 0) return this.#isFirst(JSON.stringify([event, user]), user, tell);
-    this.#lines.book(user, now);
-    return true;
+    return this.#lines.take(user, this.#clock.mono()) || this.#isFirst(JSON.stringify([event, user]), user, tell);
   }
 
   /**

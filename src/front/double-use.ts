@@ -55,7 +55,7 @@ export class DoubleUse {
     return undefined;
   }
 
-  /** Undefined where the pod is gone, and where the kubelet does not say: what is not confirmed is not refused. */
+  /** Undefined where the pod is gone, and where the kubelet does not say: a device is refused only when its use is confirmed. */
   async #holdings(
     { namespace, pod }: DeviceOwner,
     until: number,

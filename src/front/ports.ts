@@ -73,7 +73,7 @@ export interface ListOut {
   end(): void;
 }
 
-/** The service on the sockets of one resource. */
+/** The service on the sockets of one resource: FrontedResource (front/fronted-resource). */
 export interface FrontedService {
   /**
    * Whether there is a list for the kubelet. Otherwise the kubelet must not hear of the resource by its registry either: the end
@@ -104,10 +104,10 @@ export interface FrontSockets {
   close(): void;
 }
 
-/** Makes the sockets of a resource; binds nothing yet. */
+/** Makes the sockets of a resource, KubeletSockets (platform/kubelet/front-sockets); binds nothing yet. */
 export type OpenSockets = (resource: string, service: FrontedService) => FrontSockets;
 
-/** The owners of devices, as far as they are known. */
+/** The owners of devices, as far as they are known: Owners (front/owners). */
 export interface FrontOwners {
   /** Ids of a resource that pods have, or are given now. */
   idsOf(resource: string): readonly string[];
@@ -148,7 +148,7 @@ export interface PodHolding {
   readonly ids: readonly string[];
 }
 
-/** The kubelet's PodResources service. All reject with FailedCall. */
+/** The kubelet's PodResources service: `podResourcesClient` (platform/kubelet/pod-resources-client). All reject with FailedCall. */
 export interface PodResources {
   list(limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[]>;
   /** Undefined when the kubelet knows no such pod. */

@@ -2,8 +2,9 @@
 // one after the other, giving way to others, and in a part of the time: a plugin can make its lists as long, and change
 // them as often, as it likes. Those of ordinary users have a line and shares of the room of their own.
 import type { Clock } from '../kernel/clock.js';
+import { FairRoom } from '../kernel/fair-room.js';
+import { restMs } from '../kernel/pace.js';
 import type { Device } from '../model/device.js';
-import { DecodingLine } from './decoding-line.js';
 
 /**
  * Lists of root that are kept, and how many devices they may have together, and as many of all ordinary users; of the newest list
@@ -18,7 +19,16 @@ const SHORT_BYTES = 64 * 1024;
 /** A long list that nobody asked for so long is not kept. */
 const KEPT_MS = 30_000;
 
-/** How lists are read: the wire form of a list that was accepted before. */
+/** After a long list was decoded, so many times that long no other one is. */
+const REST = 3;
+/** One long list at a time, and beside it one of ordinary users, who take turns: one user may have many such lists. */
+const TRUSTED = -1;
+const AT_ONCE = { trusted: 1, other: 1, others: 1, isTrusted: (owner: number) => owner === TRUSTED };
+
+/**
+ * How lists are read: the wire form of a list that was accepted before. `devicesOf` (platform/wire/list-decoder) decodes one at
+ * once, `devicesInTurns` (platform/wire/list-decoder) in turns.
+ */
 export interface DecodedListsPorts {
   readonly decode: (raw: Buffer) => readonly Device[];
   /** The same, giving way to others. */
@@ -50,12 +60,11 @@ export class DecodedLists {
   readonly #known = new Map<string, Known>();
   /** Long lists that are waited for; a newer one takes the place of one that nobody began with. */
   readonly #wanted = new Map<string, Wanted>();
-  readonly #lines: { readonly trusted: DecodingLine; readonly strangers: DecodingLine };
+  readonly #turns = new FairRoom(AT_ONCE);
   #isSweeping = false;
 
   constructor(ports: DecodedListsPorts) {
     this.#ports = ports;
-    this.#lines = { trusted: new DecodingLine(ports.clock), strangers: new DecodingLine(ports.clock) };
   }
 
   /**
@@ -92,13 +101,23 @@ export class DecodedLists {
       wanted.raw = raw;
       return wanted.ready;
     }
-    const line = sender === undefined ? this.#lines.trusted : this.#lines.strangers;
-    const ready = new Promise<readonly Device[] | undefined>((resolve) =>
-      line.add(sender, async () => resolve(await this.#decode(resource, next))),
-    );
-    const next: Wanted = { raw, sender, hasBegun: false, ready };
+    const next: Wanted = {
+      raw,
+      sender,
+      hasBegun: false,
+      ready: this.#inTurn(sender, () => this.#decode(resource, next)),
+    };
     this.#wanted.set(resource, next);
-    return ready;
+    return next.ready;
+  }
+
+  async #inTurn<T>(sender: Sender, work: () => Promise<T>): Promise<T> {
+    const { clock } = this.#ports;
+    const leave = await this.#turns.take(sender ?? TRUSTED);
+    const startedAt = clock.mono();
+    const done = await work();
+    clock.alarm(restMs(Math.max(1, clock.mono() - startedAt), REST), leave);
+    return done;
   }
 
   /**

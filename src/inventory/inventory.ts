@@ -19,7 +19,7 @@ export interface InventoryPorts {
   /** Asked for each list, because it can be reloaded: LiveConfig (config/live-config). */
   readonly live: { readonly admission: AdmissionSettings };
   readonly metrics: Metrics;
-  /** The owner of an instance, where that is neither root nor the broker's user. */
+  /** The owner of an instance, where that is neither root nor the broker's user: `strangerUserOf` (model/instance). */
   readonly strangerOf?: (instanceId: string) => number | undefined;
 }
 

@@ -14,7 +14,7 @@ const SHOWN_IDS = 5;
 /** The outputs and sources of the recorder. */
 export interface EventRecorderPorts extends Pick<Surroundings, 'log' | 'metrics'>, UserFacts {
   readonly events: EventSink;
-  /** The facts about an instance, for its name. */
+  /** The facts about an instance, for its name: Roster (reconcile/roster). */
   readonly roster: {
     get(id: string): Instance | undefined;
     primaryOf(type: string, name: string): Instance | undefined;

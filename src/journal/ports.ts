@@ -1,6 +1,6 @@
 // The ports of the journal to the disk.
 
-/** The file of events. Nobody waits for it: events are a record, not a promise. */
+/** The file of events: `journalFile` (platform/store/journal-file). Nobody waits for it: events are a record, not a promise. */
 export interface JournalFile {
   /** The last bytes, or undefined when there is no file. */
   readTail(maxBytes: number): Promise<Buffer | undefined>;

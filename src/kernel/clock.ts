@@ -18,6 +18,12 @@ export interface Clock {
   alarm(delayMs: number, ring: () => void): Alarm;
 }
 
+/** A moment on disk: milliseconds since the machine started, which nobody sets, and since the epoch, for another boot. */
+export interface Stamp {
+  readonly bootMs: number;
+  readonly wallMs: number;
+}
+
 /** The longest delay a Node timer can hold; longer ones would fire at once. */
 export const LONGEST_ALARM_MS = 2 ** 31 - 1;
 

@@ -41,6 +41,11 @@ export class Pace {
     return waitMs;
   }
 
+  /** Books work of this cost where nothing has to be waited for. @returns whether it may be done now */
+  take(costMs: number, now: number): boolean {
+    return this.waitMs(costMs, now) === 0 && this.book(costMs, now) === 0;
+  }
+
   /** Takes back the booking of work that is not done. */
   giveBack(costMs: number): void {
     this.#fullAt -= costMs;

@@ -46,8 +46,8 @@ function escapes(character: string): string {
 const ORDINARY = /^[\w.:@+=/-]*$/;
 
 /**
- * A name that others chose, for the middle of a sentence: in quotes, with runs of blanks as one, unless all its characters are
- * ordinary. Words and commas in a name could pass for what we say ourselves.
+ * A name that others chose, for the middle of a sentence: in quotes, with runs of spaces as one, unless all its characters are
+ * ordinary. Words and commas in a name could pass for our own.
  */
 export function nameInText(name: string): string {
   return ORDINARY.test(name) ? name : visible(JSON.stringify(name.replaceAll(/\s+/g, ' ')));

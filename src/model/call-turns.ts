@@ -1,4 +1,4 @@
-// The turns in which calls of one process or user are taken up, and the pace of its frames.
+// The turns in which calls of one process or user are taken up, and the pace of its frames and reads.
 
 /** The turns of callers that share them. CallPaces (flood/call-paces) gives them. */
 export interface CallTurns {
@@ -8,5 +8,5 @@ export interface CallTurns {
   book(): number;
 }
 
-/** Told of so many frames that no call earned, says for how many milliseconds their connection is not read. */
+/** Told of so many frames and reads that no call earned, says for how many milliseconds their connection is not read. */
 export type FramePace = (count: number) => number;

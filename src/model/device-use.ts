@@ -31,7 +31,10 @@ export interface PreferredQuestion {
 /** Does work now, and counts the time that it takes. Returns what it returns. */
 export type Counted = <T>(work: () => T) => T;
 
-/** The calls about using devices. All reject with FailedCall, an answer that cannot be decoded included. */
+/**
+ * The calls about using devices: `deviceCalls` (platform/grpc/plugin-calls). All reject with FailedCall, an answer that cannot be
+ * decoded included.
+ */
 export interface DeviceCalls {
   /** Passes a request on as bytes, for a caller between a kubelet and the plugin. */
   call(method: DeviceMethod, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer>;

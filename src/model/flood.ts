@@ -80,6 +80,13 @@ export interface ListPacing {
   openPacer(enrolment: PacedEnrolment): ListPacer;
 }
 
+/** The penalty that a plugin's caller bears. */
+export interface PenaltyView {
+  readonly strikes: number;
+  /** Epoch milliseconds; undefined: it is in no quarantine. */
+  readonly quarantinedUntil: number | undefined;
+}
+
 /** A quarantine that began or ended. */
 export interface Quarantine extends FloodKey {
   /** Its length when it begins, the rest of it after a restart of the broker, 0 when it ended. */

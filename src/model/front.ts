@@ -10,9 +10,11 @@ export const FRONT_STATES = [
   'too-large',
   'speculating',
 ] as const;
-/** off: the kubelet is told nothing of it · no-kubelet: there is no kubelet.sock · registering · fronted: the kubelet follows
- * its list · refused: another plugin or broker has it, the kubelet said no, or its directory cannot be served from · too-large: its list is larger than a kubelet takes · speculating: the
- * kubelet is told the list of before a reboot. */
+/**
+ * off: the kubelet is told nothing of it · no-kubelet: there is no kubelet.sock · registering · fronted: the kubelet follows its
+ * list · refused: another plugin or broker has it, the kubelet said no, or no socket may be served from its directory · too-large:
+ * its list is larger than a kubelet takes · speculating: the kubelet is told the list from before a reboot.
+ */
 export type FrontState = (typeof FRONT_STATES)[number];
 
 /** The words for a resource that is not (yet) with the consumer that the configuration names. */
@@ -41,7 +43,7 @@ export interface FrontSettings {
   readonly exclude: readonly string[];
   /** How long Allocate waits for a plugin that is away. */
   readonly holdMs: number;
-  /** Whether the kubelet is told lists of before a reboot, behind the gate at PreStartContainer; and for how long. */
+  /** Whether the kubelet is told the lists from before a reboot, behind the gate at PreStartContainer; and for how long. */
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
 }

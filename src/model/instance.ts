@@ -12,7 +12,10 @@ export interface Counters {
   disconnects: number;
 }
 
-/** The record of one incarnation. Only the roster changes it. */
+/**
+ * The record of one incarnation. Its state, reason and message are changed by Roster (reconcile/roster) alone, which tells its
+ * listeners; other stages note in it the facts that they learn, such as `isServing` and `isDurable`.
+ */
 export interface Instance {
   readonly id: string;
   readonly type: string;

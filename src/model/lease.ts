@@ -1,6 +1,7 @@
 // Leases: devices given to one owner, with their plugins' instructions for using them.
-import type { LeaseReason } from './allocation-reasons.js';
+import type { Stamp } from '../kernel/clock.js';
 import { nameInText } from '../kernel/visible.js';
+import type { LeaseReason } from './allocation-reasons.js';
 
 /**
  * asking: chosen and marked, in memory only, its plugin is being asked · active · unconfirmed: after a restart, its owner
@@ -53,6 +54,13 @@ export interface Want {
 export interface GrantedDevice {
   readonly id: string;
   readonly numaNodes: readonly number[];
+}
+
+/** Devices that a CDI file of an earlier life of the broker names. */
+export interface CdiClaim {
+  /** The lease that the file was written for. */
+  readonly leaseId: string;
+  readonly devices: ReadonlyMap<string, readonly GrantedDevice[]>;
 }
 
 /** Devices of one resource in a lease. */
@@ -135,8 +143,8 @@ export type LedgerState =
 
 /** A lease as it is on the disk: without members that only hold in one life of the broker. */
 export type LeaseRecord = Omit<Lease, 'state' | 'reason' | 'expiresAt'> & {
-  /** When its time to live began: by the uptime of the machine, and for people. */
-  readonly renewed?: { readonly bootMs: number; readonly wallMs: number };
+  /** When its time to live began. */
+  readonly renewed?: Stamp;
 };
 
 /** The ledger on the disk. Changes are made in memory at once. `leaseRecords` (checkpoint/lease-records) keeps it. */
@@ -217,9 +225,9 @@ export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace
 export type LeaseListener = (lease?: Lease) => void;
 
 /**
- * The leases for readers (PodResources, views). `leases` are those on the disk, oldest first: a lease is among them before its
- * owner is told, and no longer once it was released. Listeners are called after each change of the set of leases and of their
- * devices; not when devices of a lease cannot be used, or can again.
+ * The leases for readers (PodResources, views): Allocations (allocation/allocations). `leases` are those on the disk, oldest
+ * first: a lease is among them before its owner is told, and no longer once it was released. Listeners are called after each
+ * change of the set of leases and of their devices; not when devices of a lease cannot be used, or can again.
  */
 export interface LeaseSource {
   leases(): readonly Lease[];

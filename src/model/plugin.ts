@@ -38,7 +38,7 @@ export interface PinProblem {
 
 /**
  * A socket that was opened with O_PATH, checked, and can be dialled as exactly the file that was checked. The pin keeps
- * its inode from being used again until `release`.
+ * its inode from being used again until `release`. `pinSocket` (platform/fs/socket-pin) makes it.
  */
 export interface PinnedSocket {
   /** Where it was found: absolute, links followed. */

@@ -1,12 +1,13 @@
 // The questions of api/v1 (docs/status-page.md#api): the same answers as the commands have, as JSON.
 import type { Buffer } from 'node:buffer';
+import { answer, problem, type Answer } from '../model/answer.js';
 import type { BrokerEvent } from '../model/event.js';
 import type { DevicePage } from '../model/page-views.js';
 import { describeReason } from '../model/reasons.js';
 import type { ExplainView } from '../model/views.js';
 import { overHttp } from './over-http.js';
 import type { Picture } from './picture.js';
-import type { Asked, PageSource } from './ports.js';
+import type { PageSource } from './ports.js';
 
 /** Devices of a page, and events of an answer, where nobody says otherwise and at most. */
 const PAGE = 200;
@@ -51,25 +52,27 @@ export class PageApi {
   }
 
   /** Devices of a resource, those that cannot be given out first. */
-  async devices(name: string, query: URLSearchParams): Promise<Asked<DevicePage>> {
+  async devices(name: string, query: URLSearchParams): Promise<Answer<DevicePage>> {
     const from = numberOf(query, 'from', 0);
     const limit = numberOf(query, 'limit', PAGE);
-    if (from === undefined || limit === undefined) return invalid('from and limit are whole numbers');
+    if (from === undefined || limit === undefined)
+      return problem('INVALID_ARGUMENT', 'from and limit are whole numbers');
     const devices = await this.#ports.source.devices(name);
-    if (devices === undefined) return notFound(`no resource is called ${name}`);
+    if (devices === undefined) return problem('NOT_FOUND', `no resource is called ${name}`);
     const page = devices.slice(from, from + Math.min(limit, MOST_DEVICES));
     const shown = page.map(({ id, health, numaNodes, lease }) => ({ id, health, numaNodes, lease }));
-    return { ok: true, value: { name, total: devices.total, from, devices: shown } };
+    return answer({ name, total: devices.total, from, devices: shown });
   }
 
   /** The newest events that are kept, of one plugin or of all, oldest first. */
   async events(
     query: URLSearchParams,
     signal: AbortSignal,
-  ): Promise<Asked<{ readonly events: readonly BrokerEvent[] }>> {
+  ): Promise<Answer<{ readonly events: readonly BrokerEvent[] }>> {
     const since = numberOf(query, 'since', 0);
     const limit = numberOf(query, 'limit', MOST_EVENTS);
-    if (since === undefined || limit === undefined) return invalid('since and limit are whole numbers');
+    if (since === undefined || limit === undefined)
+      return problem('INVALID_ARGUMENT', 'since and limit are whole numbers');
     const { source } = this.#ports;
     const plugin = query.get('plugin') ?? '';
     const found: BrokerEvent[] = [];
@@ -77,25 +80,30 @@ export class PageApi {
     if (plugin === '') found.push(...source.recent().filter(({ seq }) => seq >= since));
     else for await (const event of source.events({ since, plugin, follow: false }, signal)) found.push(event);
     const events = found.slice(-Math.min(Math.max(limit, 1), MOST_EVENTS)).map(overHttp);
-    return { ok: true, value: { events } };
+    return answer({ events });
   }
 
   /** Explains the state of a plugin or a socket, and the remedy. */
-  async explain(query: URLSearchParams): Promise<Asked<ExplainView>> {
+  async explain(query: URLSearchParams): Promise<Answer<ExplainView>> {
     const subject = query.get('subject') ?? '';
-    if (subject === '') return invalid('subject is missing: the name of a plugin, type/name, or the path of a socket');
+    if (subject === '')
+      return problem(
+        'INVALID_ARGUMENT',
+        'subject is missing: the name of a plugin, type/name, or the path of a socket',
+      );
     const found = await this.#ports.source.explain(subject);
     if (!found.ok) return found;
     const events = found.value.events.slice(-MOST_EVENTS);
-    return { ok: true, value: { ...found.value, events } };
+    return answer({ ...found.value, events });
   }
 
   /** The meaning of a code of the table of reasons, and the remedy. */
-  reason(query: URLSearchParams): Asked<{ readonly code: string; readonly about: string; readonly remedy: string }> {
+  reason(query: URLSearchParams): Answer<{ readonly code: string; readonly about: string; readonly remedy: string }> {
     const code = query.get('code') ?? '';
-    if (!/^[\w-]{1,64}$/.test(code)) return invalid('code is missing: a code of the table of reasons');
+    if (!/^[\w-]{1,64}$/.test(code))
+      return problem('INVALID_ARGUMENT', 'code is missing: a code of the table of reasons');
     const { about, remedy } = describeReason(code);
-    return { ok: true, value: { code, about, remedy } };
+    return answer({ code, about, remedy });
   }
 }
 
@@ -104,12 +112,4 @@ function numberOf(query: URLSearchParams, name: string, otherwise: number): numb
   const text = query.get(name) ?? '';
   if (text === '') return otherwise;
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-function invalid(message: string): Asked<never> {
-  return { ok: false, problem: { code: 'INVALID_ARGUMENT', message } };
-}
-
-function notFound(message: string): Asked<never> {
-  return { ok: false, problem: { code: 'NOT_FOUND', message } };
 }

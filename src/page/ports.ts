@@ -1,14 +1,10 @@
 // The ports of the page to the rest of the broker. All of it is read from memory and does no I/O; rows are worked out as they are
 // taken.
 import type { Clock } from '../kernel/clock.js';
+import type { Answer } from '../model/answer.js';
 import type { BrokerEvent } from '../model/event.js';
 import type { LeaseRow, PagePlace } from '../model/page-views.js';
 import type { DeviceView, ExplainView, LimitView, ListedResource, PluginView, StatusView } from '../model/views.js';
-
-/** A result, or why there is none: one sentence. */
-export type Asked<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly problem: { readonly code: string; readonly message: string } };
 
 /** The devices of a resource, of which only those are worked out that somebody is shown. */
 export interface ShownDevices {
@@ -17,7 +13,7 @@ export interface ShownDevices {
   slice(from: number, to: number): readonly DeviceView[];
 }
 
-/** The answers of the commands, and the journal. */
+/** The answers of the commands, and the journal: `pageSource` (daemon/page). */
 export interface PageSource {
   readonly place: PagePlace;
   /** The number of the newest event. */
@@ -43,7 +39,7 @@ export interface PageSource {
   /** All events that are kept, from a number on; with `follow` also those to come, until the signal aborts. */
   events(query: { since: number; plugin: string; follow: boolean }, signal: AbortSignal): AsyncIterable<BrokerEvent>;
   /** Without names of owners of devices, in the events too. */
-  explain(subject: string): Promise<Asked<ExplainView>>;
+  explain(subject: string): Promise<Answer<ExplainView>>;
   /** The same for a plugin of which entries and timeline are at hand, with what that timeline names. */
   why(subject: string, plugins: readonly PluginView[], events: readonly BrokerEvent[]): ExplainView | undefined;
 }

@@ -12,6 +12,7 @@ export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** The sources of the answers. */
 export interface LeaseAnswerPorts {
   readonly leases: LeaseSource;
+  /** The lists of devices that may be used: `usableLists` (podresources/lease-answers). */
   readonly usable: () => readonly UsableList[];
   readonly encoder: PodEncoder;
   /** So many owners, or resources, are not all in an answer, because it would be too long; 0: all are. */

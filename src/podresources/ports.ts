@@ -1,7 +1,14 @@
 // The ports of PodResources, and its interface for the socket.
+import type { PaceFigures } from '../kernel/paces.js';
 import type { Device } from '../model/device.js';
 import type { Caller } from '../model/ids.js';
 import type { Pod, PodDevice } from './pods.js';
+
+/**
+ * How often one caller may ask, as of a kubelet. That has one bucket for everybody, so there one client that asks all the time
+ * starves the others; here each process has its own.
+ */
+export const KUBELET_RATE: PaceFigures = { burst: 10, intervalMs: 10 };
 
 /** The two forms of the API that clients speak. */
 export type PodResourcesVersion = 'v1' | 'v1alpha1';
@@ -17,7 +24,10 @@ export interface UsableList {
   readonly devices: () => AsyncIterable<readonly Device[]>;
 }
 
-/** Makes bytes. Messages of the same type that are put one after the other are one message with the contents of all. */
+/**
+ * Makes bytes: `podEncoder` (platform/wire/pod-encoder). Messages of the same type that are put one after the other are one
+ * message with the contents of all.
+ */
 export interface PodEncoder {
   /** The answer of List with one pod. */
   listed(version: PodResourcesVersion, pod: Pod): Buffer;
@@ -31,13 +41,13 @@ export interface PodEncoder {
 export type Got = Buffer | 'limited' | undefined;
 
 /**
- * The backend of the socket: encoded answers. A front that knows more, such as a real kubelet's answer, wraps the one that
- * answers with leases and appends its own bytes.
+ * The backend of the socket: encoded answers. LeaseAnswers (podresources/lease-answers) answers with leases; UpstreamAnswers
+ * (podresources/upstream) wraps it where a kubelet is asked, too, and joins the bytes of both.
  */
 export interface PodResourcesBackend {
   /** @param without keys of pods (see podKey) whose names are not an owner's here */
   list(version: PodResourcesVersion, without?: ReadonlySet<string>): Buffer | Promise<Buffer>;
-  /** @param mostBytes what does not fit into so many is left out */
+  /** @param mostBytes the longest answer; devices that do not fit are left out */
   allocatable(mostBytes?: number): Buffer | Promise<Buffer>;
   /** Undefined when there is no such owner; `limited` when the caller asks too often. */
   get(namespace: string, name: string, caller?: Caller): Got | Promise<Got>;
@@ -51,7 +61,7 @@ export interface KubeletPod {
   readonly bytes: Buffer;
 }
 
-/** PodResources of a kubelet, as bytes. All reject with FailedCall. */
+/** PodResources of a kubelet, as bytes: `kubeletAnswers` (platform/kubelet/pod-resources-client). All reject with FailedCall. */
 export interface KubeletAnswers {
   list(limitMs: number, signal: AbortSignal): Promise<readonly KubeletPod[]>;
   allocatable(limitMs: number, signal: AbortSignal): Promise<Buffer>;

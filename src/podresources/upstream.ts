@@ -2,12 +2,19 @@
 // kubelet (it forgets which devices it is about to give), so it is asked seldom and never while it allocates from us; however
 // often our own clients call, it sees one client that asks at most once a second.
 import { asError, withDeadline, type Clock } from '../kernel/clock.js';
+import { Paces } from '../kernel/paces.js';
 import { Until } from '../kernel/until.js';
 import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
-import { CallerRates, KUBELET_RATE } from './caller-rates.js';
 import { MAX_ANSWER_BYTES } from './lease-answers.js';
 import { podKey } from './pods.js';
-import type { Got, KubeletAnswers, KubeletPod, PodResourcesBackend, PodResourcesVersion } from './ports.js';
+import {
+  KUBELET_RATE,
+  type Got,
+  type KubeletAnswers,
+  type KubeletPod,
+  type PodResourcesBackend,
+  type PodResourcesVersion,
+} from './ports.js';
 
 /** The kubelet is asked for one answer at most this often. */
 const EVERY_MS = 1000;
@@ -26,7 +33,7 @@ export interface UpstreamPorts extends UserFacts {
   readonly clock: Clock;
   /** Whether that kubelet gives devices now: Owners (front/owners). Undefined where the broker has no front. */
   readonly owners: { mayList(ageMs: number): boolean; listing(): AbortSignal } | undefined;
-  /** Why the kubelet does not answer (one sentence); undefined: it does. */
+  /** Why the kubelet does not answer (one sentence); undefined: it does. Conditions.set (journal/conditions). */
   readonly unanswered: (why: string | undefined) => void;
   /** So many pods and owners are not in List, because it would be too long; 0: all are. */
   readonly incomplete: (left: number) => void;
@@ -36,8 +43,8 @@ export interface UpstreamPorts extends UserFacts {
 export class UpstreamAnswers implements PodResourcesBackend {
   readonly #ports: UpstreamPorts;
   readonly #own: PodResourcesBackend;
-  readonly #gets: CallerRates;
-  readonly #getsOfUser: CallerRates;
+  readonly #gets = new Paces<'all'>(GETS);
+  readonly #getsOfUser = new Paces<number>(GETS_OF_USER);
   readonly #halt = new AbortController();
   readonly #pods: Kept<KubeletPods>;
   readonly #devices: Kept<Buffer>;
@@ -49,9 +56,6 @@ export class UpstreamAnswers implements PodResourcesBackend {
     this.#own = own;
     const { clock, kubelet, owners, unanswered } = ports;
     const { signal } = this.#halt;
-    const now = (): number => clock.mono();
-    this.#gets = new CallerRates(now, GETS);
-    this.#getsOfUser = new CallerRates(now, GETS_OF_USER, ({ uid }) => String(strangerUser(uid, ports)));
     const told = (what: string) => (failure: unknown) => {
       if (signal.aborted) return;
       const why = `the kubelet does not answer ${what} of PodResources`;
@@ -137,8 +141,9 @@ export class UpstreamAnswers implements PodResourcesBackend {
   }
 
   #mayGet(caller: Caller | undefined): boolean {
-    const isStranger = caller !== undefined && strangerUser(caller.uid, this.#ports) !== undefined;
-    return (!isStranger || this.#getsOfUser.take(caller)) && this.#gets.take(undefined);
+    const now = this.#ports.clock.mono();
+    const stranger = caller === undefined ? undefined : strangerUser(caller.uid, this.#ports);
+    return (stranger === undefined || this.#getsOfUser.take(stranger, now)) && this.#gets.take('all', now);
   }
 
   /** Gives up calls under way. */

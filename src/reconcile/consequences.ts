@@ -1,8 +1,10 @@
 // The consequences of a change of an instance: coming back to it, letting predecessors go, falling back to them; and for the
 // listeners beside Lifecycle: its kept socket (Settling), its registration socket (RegistrySockets), its part in a restart
-// (Restart). Pure: the listeners gather the facts and carry out the actions.
+// (Restart), its grace (Graces). Pure: the listeners gather the facts and carry out the actions.
+import { DEVICE_PLUGIN } from '../model/ids.js';
 import { isConnected, isLive, isReplaced, type Change, type Instance } from '../model/instance.js';
 import type { InstanceReport, PluginState } from '../model/plugin.js';
+import type { Reason } from '../model/reasons.js';
 import type { Action } from './actions.js';
 import { isWorthPulling, waitMs } from './pull.js';
 
@@ -19,6 +21,9 @@ const MAX_AWAY = 4;
 const FALLBACK_AFTER_MS = 2000;
 /** A session that lasted this long has proved itself: coming back to it starts without a wait. */
 const PROVEN_AFTER_MS = 10_000;
+
+/** A driver is held without a clock while only its service is away: these losses start it where its socket is gone, too. */
+const ENDS_DRIVERS = new Set<Reason>(['not-answering', 'connection-lost']);
 
 /** The facts beside the instance. */
 export interface Facts {
@@ -74,6 +79,18 @@ export function isLost(instance: Instance): boolean {
 /** Whether only the session of an instance would tell that it is lost, or that it answers again: nobody comes back to it else. */
 export function isWatched(instance: Instance): boolean {
   return isConnected(instance) || (instance.state === 'held' && instance.reason === 'not-answering');
+}
+
+/**
+ * Whether the grace of an instance runs. A driver stays registered while its registration socket stands, even if its service does
+ * not answer.
+ *
+ * @param isAtItsPath whether its very socket is at its path: asked only where that decides, because a look takes time
+ */
+export function hasGrace(instance: Instance, isAtItsPath: () => boolean): boolean {
+  const { state, type, reason } = instance;
+  if (state !== 'held' || isReplaced(instance)) return false;
+  return type === DEVICE_PLUGIN || reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && !isAtItsPath());
 }
 
 /** The instances to let go when one took over: its predecessors, only now (make before break), or itself if it is late. */

@@ -162,7 +162,7 @@ export class Enrolments implements Enroller {
     const over = told.find((report) => report.state !== 'ready') ?? this.#endedSince(state, instance);
     const refusal = over === undefined ? verdict.recheck() : overRefusal(instance, over);
     if (refusal !== undefined) {
-      // A newcomer leaves nothing behind; of a plugin that may come back the handler keeps what it keeps for that reason.
+      // A newcomer leaves nothing behind; for a plugin that may come back the reason tells the handler what to keep.
       const reason = instance.state === 'connecting' ? (wayBack?.reason ?? 'deregistered') : instance.reason;
       void handler.deregister(id, reason).catch(() => undefined);
       // Its session has ended, too, which would have told of it.

@@ -1,12 +1,8 @@
 // The clocks of held instances: how long a lost plugin may come back before its resource is gone.
 import type { Alarm, Clock } from '../kernel/clock.js';
-import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { Reason } from '../model/reasons.js';
+import type { Instance } from '../model/instance.js';
+import { hasGrace } from './consequences.js';
 import type { EndpointPorts } from './endpoints.js';
-import { isReplaced, type Instance } from '../model/instance.js';
-
-/** Drivers are held without a clock while only their service is away; these reasons start it for them, too. */
-const ENDS_DRIVERS = new Set<Reason>(['socket-removed', 'not-answering', 'connection-lost']);
 
 /** The ports of graces. */
 export interface GracePorts {
@@ -29,9 +25,8 @@ export class Graces {
 
   /** Starts the clock of an instance that is held now, lets it go on, or ends it. */
   follow(instance: Instance): void {
-    const { id } = instance;
-    const isTimed = instance.type === DEVICE_PLUGIN ? !isReplaced(instance) : this.#endsDriver(instance);
-    if (instance.state !== 'held' || !isTimed) {
+    const { id, socketPath, socketKey } = instance;
+    if (!hasGrace(instance, () => this.#ports.sockets.keyAt(socketPath) === socketKey)) {
       this.forget(id);
       return;
     }
@@ -61,12 +56,5 @@ export class Graces {
   stop(): void {
     for (const { alarm } of this.#running.values()) alarm.cancel();
     this.#running.clear();
-  }
-
-  /** A driver stays registered while its registration socket stands, even if a service does not answer. */
-  #endsDriver({ reason, socketPath, socketKey }: Instance): boolean {
-    return (
-      reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && this.#ports.sockets.keyAt(socketPath) !== socketKey)
-    );
   }
 }

@@ -33,7 +33,7 @@ export interface LifecyclePorts extends UserFacts {
   readonly reconciler: Reconciler;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly clock: Clock;
-  /** The policy in force, read when it is needed: a reload counts for living plugins, too. */
+  /** The policy in force, read when it is needed, so that a reload counts for living plugins: LiveConfig (config/live-config). */
   readonly policies: { policyFor(type: string, name: string, socket: string): PluginPolicy };
   /** Lets go of lists that do not count any more. Inventory (inventory/inventory) does. */
   readonly lists: { drop(instanceId: string): void };

@@ -60,7 +60,7 @@ export function wayBackOf(known: Instance | undefined, { pulled }: RegistrationR
 
 /**
  * The state to which a refused instance goes back; undefined: it is rejected. A process that was dropped because it was frozen may
- * be frozen still, and whoever looks at it asks again.
+ * be frozen still, and is asked again by the next look at it.
  */
 export function wayBackAfter(wayBack: WayBack | undefined, refusal: Refusal): WayBack | undefined {
   const mayNotComeIn = isFinal(refusal) && !isVanished(refusal);

@@ -9,7 +9,7 @@ import type { Admitted } from '../model/registration.js';
 /** When it is worth asking again after another socket of the same user was in the line, milliseconds. */
 const ASK_AGAIN_MS = 1000;
 
-/** What decides whom a registration waits for. */
+/** The members of a registration by which the others that it waits for are chosen. */
 export interface InLine {
   readonly request: Pick<RegistrationRequest, 'type' | 'name'>;
   readonly verdict: Pick<Admitted, 'caller' | 'listener'>;

@@ -1,4 +1,4 @@
-// A registration socket with several names: what is known by the one that has gone is known by one that remains.
+// A registration socket with several names: when the name by which an instance is known goes, the instance takes one that remains.
 import type { Incarnation } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { PinnedSocket } from '../model/plugin.js';
@@ -15,7 +15,7 @@ export function takeName(instance: Instance, path: string): void {
   instance.enrolment = { ...enrolment, socket: new Renamed(enrolment.socket, path), endpoint };
 }
 
-/** The same hold by another name: whoever was given it by its former one has it for as long as before. */
+/** The same hold by another name. Holders who have it by its former name keep it for as long as before. */
 class Renamed implements PinnedSocket {
   readonly path: string;
   /** As it was opened: of a socket that goes by ever new names nothing but the newest one is kept. */

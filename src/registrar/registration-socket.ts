@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { asError } from '../kernel/clock.js';
 import { ifPossible } from '../kernel/if-possible.js';
-import { PinnedDirectory, withPath } from '../platform/fs/pinned-directory.js';
+import { inDirectory, withPath } from '../platform/fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../platform/fs/socket-pin.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
 import { failed } from './exit.js';
@@ -111,20 +111,16 @@ export class RegistrationSocket {
 /** @throws NodeJS.ErrnoException when the socket cannot be removed */
 function removeSocket(file: string): 'removed' | 'missing' | 'not-a-socket' {
   const name = path.basename(file);
-  let directory: PinnedDirectory;
   try {
-    directory = PinnedDirectory.openConfigured(path.dirname(file));
+    return inDirectory(path.dirname(file), (directory) => {
+      const status = directory.status(name);
+      if (status === undefined) return 'missing';
+      if (!status.isSocket()) return 'not-a-socket';
+      directory.unlink(name);
+      return 'removed';
+    });
   } catch (failure) {
     if ((failure as NodeJS.ErrnoException).code === 'ENOENT') return 'missing'; // said when it cannot listen there
     throw failure;
-  }
-  try {
-    const status = directory.status(name);
-    if (status === undefined) return 'missing';
-    if (!status.isSocket()) return 'not-a-socket';
-    directory.unlink(name);
-    return 'removed';
-  } finally {
-    directory.close();
   }
 }

@@ -1,6 +1,6 @@
 // When a registration socket may be asked for its name: a directory may be full of sockets, most of them dead.
 import type { Clock } from '../kernel/clock.js';
-import { FairSlots } from '../kernel/fair-slots.js';
+import { FairRoom } from '../kernel/fair-room.js';
 import { isTrusted } from '../model/ids.js';
 
 /**
@@ -18,13 +18,13 @@ const IN_VAIN_MS = 400;
 export class AskingTurns {
   readonly #clock: Clock;
   readonly #ownUid: number;
-  readonly #slots: FairSlots;
+  readonly #room: FairRoom;
 
   /** @param ownUid uid of the broker */
   constructor(clock: Clock, ownUid: number) {
     this.#clock = clock;
     this.#ownUid = ownUid;
-    this.#slots = new FairSlots({ ...ASKED_AT_ONCE, isTrusted: (uid) => isTrusted(uid, ownUid) });
+    this.#room = new FairRoom({ ...ASKED_AT_ONCE, isTrusted: (uid) => isTrusted(uid, ownUid) });
   }
 
   /**
@@ -35,7 +35,7 @@ export class AskingTurns {
    * @throws the signal's reason when it aborts before
    */
   async take(owner: number, signal: AbortSignal): Promise<(inVain: boolean) => void> {
-    const leave = await this.#slots.take(owner, signal);
+    const leave = await this.#room.take(owner, signal);
     return (inVain) => {
       if (inVain && !isTrusted(owner, this.#ownUid)) this.#clock.alarm(IN_VAIN_MS, leave);
       else leave();
@@ -44,6 +44,6 @@ export class AskingTurns {
 
   /** Whether further sockets of an owner wait for their turn. */
   isCrowded(owner: number): boolean {
-    return this.#slots.waiting(owner) > 0;
+    return this.#room.waiting(owner) > 0;
   }
 }

@@ -2,11 +2,12 @@
 // a directory of a path for a link. Each socket is removed by its name in the open directory that holds it.
 import { readdirSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
-import { ifPossible, isDone } from '../kernel/if-possible.js';
+import { ifPossible } from '../kernel/if-possible.js';
 import type { PluginPicture } from '../model/fault-port.js';
 import type { Incarnation } from '../model/ids.js';
 import type { PinnedSocket, PinProblem } from '../model/plugin.js';
-import { PinnedDirectory } from '../platform/fs/pinned-directory.js';
+import { inDirectory, PinnedDirectory } from '../platform/fs/pinned-directory.js';
+import { wipeSockets } from '../platform/fs/plugin-sockets.js';
 import { pluginSockets, type SocketPaths } from '../platform/fs/socket-paths.js';
 import { ownUid } from '../platform/process/own-uid.js';
 import type { Directories } from './directories.js';
@@ -92,7 +93,7 @@ function isThat(key: string, { dev, ino }: Pick<BigIntStats | Incarnation, 'dev'
 
 /** Removes kubelet.sock. Fine where there is none, or a directory has its name. @throws NodeJS.ErrnoException */
 export function unlinkKubeletSocket({ devicePlugins, kubeletSocket }: Pick<Directories, Kubelets>): void {
-  inConfigured(devicePlugins, (pinned) => {
+  inDirectory(devicePlugins, (pinned) => {
     try {
       pinned.unlink(path.basename(kubeletSocket));
     } catch (failure) {
@@ -109,22 +110,9 @@ export function unlinkKubeletSocket({ devicePlugins, kubeletSocket }: Pick<Direc
  * @returns the names of the plugins' sockets that were removed
  */
 export function removePluginSockets(directories: Pick<Directories, Kubelets>, withKubeletSocket = false): string[] {
-  const { devicePlugins } = directories;
-  const removed = inConfigured(devicePlugins, (pinned) =>
-    listSockets(devicePlugins).filter((name) => isDone(() => pinned.unlink(name))),
-  );
+  const removed = wipeSockets(directories.devicePlugins, new Set([path.basename(directories.kubeletSocket)]));
   if (withKubeletSocket) unlinkKubeletSocket(directories);
   return removed;
-}
-
-/** Works in a directory that is configured. @throws NodeJS.ErrnoException, and the errors of `work` */
-function inConfigured<T>(directory: string, work: (pinned: PinnedDirectory) => T): T {
-  const pinned = PinnedDirectory.openConfigured(directory);
-  try {
-    return work(pinned);
-  } finally {
-    pinned.close();
-  }
 }
 
 /** Names of plugin sockets in a directory. */

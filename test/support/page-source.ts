@@ -1,5 +1,6 @@
 import type { LeaseRow } from '../../src/model/page-views.js';
 import { explain } from '../../src/admin/explain.js';
+import { problem } from '../../src/model/answer.js';
 import { Journal } from '../../src/journal/journal.js';
 import { silentLog } from './silence.js';
 import { troubledFirst } from '../../src/page/shown-devices.js';
@@ -55,7 +56,7 @@ export class FakePageSource implements PageSource {
   lives = () => this.journal.lives();
   events = (query: { since: number; plugin: string; follow: boolean }, signal: AbortSignal) =>
     this.journal.events(query, signal);
-  explain = () => Promise.resolve({ ok: false as const, problem: { code: 'NOT_FOUND', message: 'nobody' } });
+  explain = () => Promise.resolve(problem('NOT_FOUND', 'nobody'));
   why = explain;
 }
 

@@ -5,9 +5,10 @@ import { mkdirSync, opendirSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/ports.js';
 import { asError } from '../../kernel/clock.js';
+import type { Pace } from '../../kernel/pace.js';
 import { isOwnShortage } from '../../model/ids.js';
 import { systemClock } from '../time/system-clock.js';
-import { EventBudget, PacedWatch } from './paced-watch.js';
+import { eventBudget, PacedWatch } from './paced-watch.js';
 import type { SocketPaths } from './socket-paths.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
@@ -65,7 +66,7 @@ export class DirectoryWatch {
   readonly #events: WatchEvents;
   readonly #followed = new Map<string, Followed>();
   /** By name of the root: directories below it, and the events that they share. */
-  readonly #tops = new Map<string, { count: number; readonly budget: EventBudget }>();
+  readonly #tops = new Map<string, { count: number; readonly budget: Pace }>();
   #isOn = false;
   /** A directory could not be watched since it was set up: no other is tried before it is set up anew. */
   #isFailing = false;
@@ -166,7 +167,7 @@ export class DirectoryWatch {
   /** @throws NodeJS.ErrnoException as PacedWatch */
   #watch(directory: string, identity: string): void {
     const top = path.relative(this.#root, directory).split('/', 1)[0] ?? '';
-    const shared = this.#tops.get(top) ?? { count: 0, budget: new EventBudget(systemClock) };
+    const shared = this.#tops.get(top) ?? { count: 0, budget: eventBudget() };
     const watch = new PacedWatch((work) => this.#ways.inDirectory(directory, work), {
       clock: systemClock,
       budget: shared.budget,

@@ -4,7 +4,7 @@
 import { mkdirSync } from 'node:fs';
 import { asError } from '../../kernel/clock.js';
 import { systemClock } from '../time/system-clock.js';
-import { EventBudget, PacedWatch } from './paced-watch.js';
+import { eventBudget, PacedWatch } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
 /** The listener of a flat watch. */
@@ -22,7 +22,7 @@ const MOST_NAMES = 2048;
 export class FlatWatch {
   readonly #root: string;
   readonly #events: FlatWatchEvents;
-  readonly #budget = new EventBudget(systemClock);
+  readonly #budget = eventBudget();
   #watcher: PacedWatch | undefined;
   #identity = '';
   /** The changes since the last call; undefined: anything may have changed. */

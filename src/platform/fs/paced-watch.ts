@@ -3,6 +3,7 @@
 // is dropped for a moment and looked at afterwards.
 import { watch, type FSWatcher } from 'node:fs';
 import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
+import { Pace } from '../../kernel/pace.js';
 
 /** Events taken at once: a thousand plugins that start together raise as many. */
 const BURST = 2048;
@@ -14,34 +15,15 @@ const MOST_PAUSE_MS = 2000;
 /** Again within this is soon. */
 const SOON_MS = 1000;
 
-/** Events that may be taken, of one directory or of several that share them. */
-export class EventBudget {
-  readonly #clock: Clock;
-  #left = BURST;
-  #at: number;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#at = clock.mono();
-  }
-
-  /** Whether one more is taken. */
-  take(): boolean {
-    if (this.#left < 1) {
-      const now = this.#clock.mono();
-      this.#left = Math.min(BURST, (now - this.#at) * PER_MS);
-      this.#at = now;
-      if (this.#left < 1) return false;
-    }
-    this.#left -= 1;
-    return true;
-  }
+/** The events that may be taken, of one directory or of several that share them. */
+export function eventBudget(): Pace {
+  return new Pace(BURST / PER_MS);
 }
 
 /** The ports of the watch, and its listeners. */
 export interface PacedWatchPorts {
   readonly clock: Clock;
-  readonly budget: EventBudget;
+  readonly budget: Pace;
   /** Something changed: the name in the directory; a dot where that itself is concerned. */
   readonly changed: (name: string) => void;
   /** It was too busy and is watched again: everything in it may have changed. */
@@ -83,11 +65,12 @@ export class PacedWatch {
   }
 
   #open(): void {
+    const { budget, clock, changed } = this.#ports;
     const watcher = this.#inDirectory((at) => watch(at, { persistent: false }));
     this.#watcher = watcher;
     watcher.on('change', (_type, name) => {
       if (watcher !== this.#watcher) return;
-      if (this.#ports.budget.take()) this.#ports.changed(String(name));
+      if (budget.take(1 / PER_MS, clock.mono())) changed(String(name));
       else this.#rest();
     });
     watcher.on('error', (failure) => this.#failed(failure));

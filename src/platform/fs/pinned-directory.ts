@@ -240,9 +240,9 @@ export class PinnedDirectory {
   }
 }
 
-/** Pins the directory at a path for `work`, and lets it go after. @throws as PinnedDirectory.open, and the errors of `work` */
+/** Pins a directory for `work`, and lets it go after. @throws as `PinnedDirectory.openConfigured`, and the errors of `work` */
 export function inDirectory<T>(directory: string, work: (pinned: PinnedDirectory) => T): T {
-  const pinned = PinnedDirectory.open(directory);
+  const pinned = PinnedDirectory.openConfigured(directory);
   try {
     return work(pinned);
   } finally {

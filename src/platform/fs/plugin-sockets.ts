@@ -1,7 +1,7 @@
 // Removing plugin sockets, as the kubelet does at its start: sockets only, and never a living daemon's.
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
-import { PinnedDirectory } from './pinned-directory.js';
+import { inDirectory } from './pinned-directory.js';
 
 /** Entries that are looked at; no kubelet.sock is there meanwhile. */
 const MOST_ENTRIES = 20_000;
@@ -11,18 +11,16 @@ const MOST_ENTRIES = 20_000;
  * before 1.33).
  *
  * @returns the names that were removed
+ * @throws NodeJS.ErrnoException when the directory cannot be read
  */
-function wipeSockets(directory: string, keep: ReadonlySet<string>): string[] {
-  const pinned = PinnedDirectory.openConfigured(directory);
-  try {
-    return pinned.names(MOST_ENTRIES).filter((name) => {
+export function wipeSockets(directory: string, keep: ReadonlySet<string>): string[] {
+  return inDirectory(directory, (pinned) =>
+    pinned.names(MOST_ENTRIES).filter((name) => {
       if (keep.has(name) || name.startsWith('.')) return false;
       const incarnation = pinned.incarnation(name);
       return incarnation !== undefined && pinned.unlinkIf(name, incarnation);
-    });
-  } finally {
-    pinned.close();
-  }
+    }),
+  );
 }
 
 /**

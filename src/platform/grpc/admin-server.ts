@@ -9,7 +9,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { AdminService } from '../../admin/admin-service.js';
-import type { Answer, Problem } from '../../admin/answer.js';
+import type { Answer, Problem } from '../../model/answer.js';
 import { asError } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { adminService } from '../../generated/proto/pluginbroker/v1/admin.js';

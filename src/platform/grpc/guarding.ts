@@ -1,5 +1,6 @@
 // The guard before plugins that we call: the same budgets as before those that call us, and an exceeding is reported.
 import type { Surroundings } from '../../kernel/surroundings.js';
+import type { FramePace } from '../../model/call-turns.js';
 import type { EventSink } from '../../model/event.js';
 import type { UserFacts } from '../../model/ids.js';
 import type { GuardSettings } from '../../model/settings.js';
@@ -10,15 +11,18 @@ import type { Guarding } from './owned-sockets.js';
 export interface GuardingPorts extends Pick<Surroundings, 'clock' | 'log'>, UserFacts {
   readonly events: EventSink;
   readonly guard: () => GuardSettings;
+  /** The pace of frames and reads that no call earns: `FramePaces.of` (flood/frame-paces). */
+  readonly frames: (uid: number | undefined) => FramePace | undefined;
   /** Counted for metrics. */
   readonly count: (what: 'ended') => void;
 }
 
 /** Guards connections that the broker opens. */
-export function guardPlugins({ clock, log, events, guard, ownUid, userOf, count }: GuardingPorts): Guarding {
+export function guardPlugins({ clock, log, events, guard, ownUid, userOf, frames, count }: GuardingPorts): Guarding {
   return {
     clock,
     guard,
+    frames,
     room: new MessageRoom({ ownUid, userOf }),
     onEnd: ({ code, message }, socket, uid) => {
       count('ended');

@@ -43,14 +43,12 @@ export class PluginCall {
   /** The reservation of the message that has begun and is not whole. */
   #reservation: MessageReservation | undefined;
   /**
-   * The reservations of whole messages, in order, until the reader has done with them, which may take a while. Undefined: the
+   * The reservations of messages that were read, in order, until the reader has done with them, which may take a while. Undefined: the
    * message needed none.
    */
   readonly #wholeReservations: (MessageReservation | undefined)[] = [];
   #overdue: Alarm | undefined;
   #stream: ClientHttp2Stream | undefined;
-  /** Messages that came together with one that was wanted. */
-  readonly #ready: Buffer[] = [];
   #isWanted = false;
   #http: number | undefined;
   /** The peer's status at the end; messages before it may still have to be read. */
@@ -83,13 +81,10 @@ export class PluginCall {
   /** The next message is wanted. */
   want(): void {
     this.#isWanted = true;
-    const next = this.#ready.shift();
-    if (next !== undefined) {
-      this.#deliver(next);
-      return;
-    }
+    if (this.#readNext()) return;
     this.#endIfRead();
-    if (this.#isOver) return;
+    if (this.#isDeaf()) return;
+    this.#makeRoom();
     if (this.#reservation?.isGranted !== false) this.#stream?.resume();
     this.#awaitRest();
   }
@@ -143,26 +138,38 @@ export class PluginCall {
   }
 
   #received(chunk: Buffer): void {
-    if (this.#isOver || this.#isUnreadable) return;
+    if (this.#isDeaf()) return;
+    this.#reader.add(chunk);
+    if (this.#isWanted) this.#readNext();
+    this.#reader.keep();
+    if (this.#isDeaf()) return;
+    this.#makeRoom();
+    if (!this.#isWanted || this.#reservation?.isGranted === false) this.#stream?.pause();
+    this.#awaitRest();
+  }
+
+  /** Nothing more is taken of it. */
+  #isDeaf(): boolean {
+    return this.#isOver || this.#isUnreadable;
+  }
+
+  /** Gives the listener the next message, if one is whole: then true. */
+  #readNext(): boolean {
+    let message: Buffer | undefined;
     try {
-      const whole = this.#reader.take(chunk);
-      for (const message of whole) {
-        this.#ready.push(message);
-        // The first one had begun before.
-        this.#wholeReservations.push(this.#reservation);
-        this.#reservation = undefined;
-      }
+      message = this.#reader.next();
     } catch (problem) {
       this.#isUnreadable = true;
       // Node tells of the headers a moment later, although they came before.
       process.nextTick(() => this.#unreadable(problem as UnreadableMessage));
-      return;
+      return false;
     }
-    const next = this.#isWanted ? this.#ready.shift() : undefined;
-    if (next !== undefined) this.#deliver(next);
-    this.#makeRoom();
-    if (!this.#isWanted || this.#reservation?.isGranted === false) this.#stream?.pause();
-    this.#awaitRest();
+    if (message === undefined) return false;
+    this.#wholeReservations.push(this.#reservation);
+    this.#reservation = undefined;
+    this.#isWanted = false;
+    this.#listener.message(message);
+    return true;
   }
 
   /** A message that has begun needs room until it is whole; without it nothing more is read. */
@@ -198,11 +205,6 @@ export class PluginCall {
     });
   }
 
-  #deliver(message: Buffer): void {
-    this.#isWanted = false;
-    this.#listener.message(message);
-  }
-
   /** A page of HTML is no message: the status of HTTP counts. */
   #unreadable({ message, isTooLarge }: UnreadableMessage): void {
     const isHttp = this.#http !== undefined && this.#http !== 200;
@@ -214,7 +216,7 @@ export class PluginCall {
 
   /** All there is may have been read: that ends a call which succeeded. */
   #endIfRead(): void {
-    if (this.#said === undefined || this.#ready.length > 0) return;
+    if (this.#said === undefined || (this.#reader.hasUnread && !this.#isWanted)) return;
     if (!this.#isClosed && this.#stream?.readableLength !== 0) return;
     this.#finish({ ...this.#said, isPeers: true });
   }
@@ -238,9 +240,7 @@ export class PluginCall {
   #finish(end: CallEnd, isGivenUp = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const delivered = Math.max(0, this.#wholeReservations.length - this.#ready.length);
-    for (const reservation of this.#wholeReservations.splice(delivered)) reservation?.leave();
-    this.#ready.length = 0;
+    this.#reader.drop();
     this.#leaveRoom();
     this.#awaitRest();
     const stream = this.#stream;

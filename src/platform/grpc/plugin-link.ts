@@ -163,10 +163,11 @@ export class PluginLink {
   }
 
   #connected(): void {
-    const { clock, guard, onEnd } = this.#guarding;
+    const { clock, guard, onEnd, frames } = this.#guarding;
     const border: Duplex = new ClientBorder(this.#socket, {
       guard: guard(),
       clock,
+      frames: frames?.(this.#uid),
       onEnd: (end) => {
         this.#fault = end;
         onEnd?.(end, this.#target, this.#uid);

@@ -122,16 +122,19 @@ class PageServer implements HealthServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    // Nobody has to send us a body, and none is read.
     request.resume();
     const { method = '', url = '', headers } = request;
     const socket = request.socket as unknown as OneAtATime;
+    // Nobody has to send us a body. None is read: its connection ends with the answer.
+    const isLast = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+    if (isLast) response.shouldKeepAlive = false;
     const answered = this.#slots.begin(socket);
     const gone = new AbortController();
     response.once('close', () => {
       answered();
       gone.abort(new Error('the caller went away'));
-      socket.next();
+      if (isLast) socket.destroySoon();
+      else socket.next();
     });
     const [path = '', ...query] = url.split('?');
     const asked: Asked = {

@@ -5,6 +5,8 @@ import { Duplex } from 'node:stream';
 
 const LF = 0x0a;
 const CR = 0x0d;
+/** Reads that the head of one request may come in: clients write it in one or two, and each costs us the same however little it brings. */
+const MOST_READS = 64;
 
 /** The server reads and writes this instead of the connection itself. */
 export class OneAtATime extends Duplex {
@@ -14,6 +16,8 @@ export class OneAtATime extends Duplex {
   #isAnswering = false;
   /** The last octets were the end of a line: one that is empty ends the head of a request. */
   #isLineStart = false;
+  /** Reads that the present head has come in. */
+  #reads = 0;
   /** When the last request without a turn is answered. */
   #answeredAt = -Infinity;
 
@@ -85,7 +89,12 @@ export class OneAtATime extends Duplex {
   /** Passes on the bytes of one request at most, and keeps the rest. */
   #take(chunk: Buffer): void {
     const end = this.#isAnswering ? 0 : this.#endOfHead(chunk);
+    this.#reads = end === undefined ? this.#reads + 1 : 0;
     if (end === undefined) {
+      if (this.#reads > MOST_READS) {
+        this.destroy();
+        return;
+      }
       if (!this.push(chunk)) this.#raw.pause();
       return;
     }

@@ -1,7 +1,7 @@
 // The status page, and the API that it asks (docs/status-page.md#api).
 import type { PageApi } from '../../page/api.js';
 import type { Audience } from '../../page/audience.js';
-import type { Asked as Question } from '../../page/ports.js';
+import type { Answer as Answered, ProblemCode } from '../../model/answer.js';
 import { oneATurn } from '../time/next-turn.js';
 import { plainText, type Answer, type Asked, type Route, type Routes, type Streaming } from './router.js';
 
@@ -20,7 +20,11 @@ const POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
-const STATUS: Readonly<Partial<Record<string, number>>> = { INVALID_ARGUMENT: 400, NOT_FOUND: 404 };
+const STATUS: Readonly<Record<ProblemCode, number>> = {
+  INVALID_ARGUMENT: 400,
+  NOT_FOUND: 404,
+  FAILED_PRECONDITION: 400,
+};
 const DEVICES = '/api/v1/resources/';
 
 /** The files of the page; names have a hash of the contents. */
@@ -102,12 +106,12 @@ function file(type: string, body: () => Promise<string>): Route {
 }
 
 /** An answer, or the one sentence why there is none. */
-function json(asked: Question<unknown>): Answer {
-  if (asked.ok) return { status: 200, type: JSON_TYPE, body: JSON.stringify(asked.value), isLarge: true };
-  return plainText(STATUS[asked.problem.code] ?? 400, asked.problem.message);
+function json(answered: Answered<unknown>): Answer {
+  if (answered.ok) return { status: 200, type: JSON_TYPE, body: JSON.stringify(answered.value), isLarge: true };
+  return plainText(STATUS[answered.problem.code], answered.problem.message);
 }
 
-async function withName<T>(path: string, ask: (name: string) => Promise<Question<T>>): Promise<Question<T>> {
+async function withName<T>(path: string, ask: (name: string) => Promise<Answered<T>>): Promise<Answered<T>> {
   let name: string;
   try {
     name = decodeURIComponent(path.slice(DEVICES.length));

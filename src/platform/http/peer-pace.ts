@@ -1,13 +1,10 @@
 // The pace of requests of one peer: a few at once, then one each interval; further ones wait for their turn. And a pace of all,
 // since there may be any number of peers.
-
-import { Pace } from '../../kernel/pace.js';
+import { Paces } from '../../kernel/paces.js';
 
 /** How many requests at once, and how many milliseconds until there may be one more. */
 const OF_ONE = { burst: 40, intervalMs: 50 };
 const OF_ALL = { burst: 80, intervalMs: 25 };
-/** Peers that are remembered. */
-const MOST_PEERS = 1024;
 /** Every user of this machine has all of these addresses, so that they are one peer. */
 const LOCAL = 'local';
 /** Groups of an IPv6 address that identify a network: the owner of one address in it has them all. */
@@ -23,33 +20,16 @@ export interface Turn {
 
 /** The pace of each peer, and of all. Pure: the time comes in. */
 export class PeerPace {
-  /** The newest peer is last. */
-  readonly #peers = new Map<string, Pace>();
-  readonly #all = new Pace(OF_ALL.burst * OF_ALL.intervalMs);
+  readonly #peers = new Paces<string>(OF_ONE);
+  readonly #all = new Paces<'all'>(OF_ALL);
 
   /** Takes a turn. @param address of the peer, as the socket has it */
   take(address: string, now: number): Turn {
-    const peer = peerOf(address);
-    const own = this.#peers.get(peer) ?? new Pace(OF_ONE.burst * OF_ONE.intervalMs);
-    this.#peers.delete(peer);
-    this.#peers.set(peer, own);
-    const waitMs = Math.max(own.book(OF_ONE.intervalMs, now), this.#all.book(OF_ALL.intervalMs, now));
-    if (this.#peers.size > MOST_PEERS) this.#forget(now);
+    const turns = [this.#peers.book(peerOf(address), now), this.#all.book('all', now)];
     return {
-      waitMs,
-      giveBack: () => {
-        own.giveBack(OF_ONE.intervalMs);
-        this.#all.giveBack(OF_ALL.intervalMs);
-      },
+      waitMs: Math.max(...turns.map(({ waitMs }) => waitMs)),
+      giveBack: () => turns.forEach(({ giveBack }) => giveBack()),
     };
-  }
-
-  #forget(now: number): void {
-    for (const [peer, pace] of this.#peers) if (pace.isFull(now)) this.#peers.delete(peer);
-    for (const peer of this.#peers.keys()) {
-      if (this.#peers.size <= MOST_PEERS) return;
-      this.#peers.delete(peer);
-    }
   }
 }
 

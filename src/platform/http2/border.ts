@@ -27,7 +27,7 @@ export interface BorderOptions {
   readonly onEnd: (end: ConnectionEnd) => void;
   /** The turns that calls take; without them each passes at once. */
   readonly turns?: CallTurns | undefined;
-  /** The pace of frames that no call earns; without one they are read as they come. */
+  /** The pace of frames and reads that no call earns; without one they are read as they come. */
   readonly frames?: FramePace | undefined;
 }
 
@@ -151,6 +151,7 @@ export class Border extends Duplex {
 
   #received(chunk: Buffer): void {
     if (this.destroyed) return;
+    this.#guard.read();
     this.#admit(chunk);
     this.#throttle.afterRead();
     // A peer that does not read its answers is not read for more questions.

@@ -111,7 +111,8 @@ export class Calls {
   }
 
   /**
-   * A part of a request came, also while it is answered: what the server reads no more it throws away, and asks for more.
+   * A part of a request came. Parts count while the request is answered, too: the server throws away those that it does not read
+   * any more, and asks for more.
    *
    * @throws PeerFault CALL_FLOOD when the parts of all that are not complete are more than a server should hold
    */

@@ -4,6 +4,7 @@ import { Duplex } from 'node:stream';
 import { Answers } from './answers.js';
 import { Asked } from './asked.js';
 import type { BorderOptions } from './border.js';
+import { Brake, HOLD } from './brake.js';
 import { PeerFault } from './fault.js';
 import { Guard } from './guard.js';
 import { LazyAlarm } from './lazy-alarm.js';
@@ -22,7 +23,9 @@ export class ClientBorder extends Duplex {
   readonly #guard: Guard;
   readonly #answers: Answers;
   readonly #asked: Asked;
+  readonly #brake: Brake;
   readonly #alarm: LazyAlarm;
+  #notBefore = 0;
 
   /**
    * @param socket freshly connected and not read yet; the border owns it from now on and destroys it with itself
@@ -35,6 +38,7 @@ export class ClientBorder extends Duplex {
     this.#guard = new Guard(options.guard, options.clock.mono());
     this.#answers = new Answers(options.guard, this.#guard);
     this.#asked = new Asked(this.#answers, this.#guard);
+    this.#brake = new Brake(socket);
     this.#alarm = new LazyAlarm(options.clock, () => this.#check());
     socket.on('data', (chunk: Buffer) => this.#received(chunk));
     socket.on('end', () => this.push(null));
@@ -43,7 +47,7 @@ export class ClientBorder extends Duplex {
   }
 
   override _read(): void {
-    if (this.#socket.isPaused()) this.#socket.resume();
+    this.#brake.letGo(HOLD.SERVER_FULL);
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
@@ -77,9 +81,12 @@ export class ClientBorder extends Duplex {
     if (this.destroyed) return;
     const now = this.#options.clock.mono();
     this.#guard.tell(now);
+    this.#guard.read();
     try {
       const passing = this.#answers.take(chunk, now);
-      if (passing.length > 0 && !this.push(passing)) this.#socket.pause();
+      if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);
+      const unearned = this.#guard.takeUnearned();
+      if (unearned > 0) this.#readLater(this.#options.frames?.(unearned) ?? 0, now);
       const { blockSince } = this.#answers;
       if (blockSince !== undefined) this.#alarm.ringAt(blockSince + this.#options.guard.headersMs);
     } catch (fault) {
@@ -87,12 +94,27 @@ export class ClientBorder extends Duplex {
     }
   }
 
+  #readLater(ms: number, now: number): void {
+    if (ms <= 0) return;
+    this.#brake.hold(HOLD.NOT_YET);
+    this.#notBefore = now + ms;
+    this.#alarm.ringAt(this.#notBefore);
+  }
+
   #check(): void {
+    const now = this.#options.clock.mono();
+    const { headersMs } = this.#options.guard;
+    if (this.#brake.has(HOLD.NOT_YET)) {
+      // Nothing is late that was not read.
+      const isOver = now >= this.#notBefore;
+      this.#alarm.ringAt(isOver ? now + headersMs : this.#notBefore);
+      if (isOver) this.#brake.letGo(HOLD.NOT_YET);
+      return;
+    }
     const { blockSince } = this.#answers;
     if (blockSince === undefined) return;
-    const { headersMs } = this.#options.guard;
     const at = blockSince + headersMs;
-    if (at > this.#options.clock.mono()) this.#alarm.ringAt(at);
+    if (at > now) this.#alarm.ringAt(at);
     else {
       const what = `the peer did not finish a header block for ${headersMs / 1000} s`;
       this.#cutOff(new PeerFault('SLOW_HEADERS', what));

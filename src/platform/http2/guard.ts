@@ -55,7 +55,7 @@ function kind(
 
 /** Octets received that count as one unit of data, or, of no call, as a frame; less than any PING or WINDOW_UPDATE is worth. */
 const DATA_UNIT_BYTES = 1024;
-/** Frames that the begin of a connection, and of its first calls, takes before any is completed. */
+/** Frames and reads that the begin of a connection, and of its first calls, takes before any is completed. */
 const FREE_FRAMES = 32;
 /** A DATA frame of ours with fewer octets earns nothing: the peer's window may have cut it so small. */
 const SMALLEST_ANSWER_BYTES = 32;
@@ -77,7 +77,7 @@ export class Guard {
   readonly #settings: GuardSettings;
   #windowEnd: number;
   #now: Counts = nothing();
-  /** How many frames more the peer's work pays for; less than none: it owes them. */
+  /** How many frames and reads more the peer's work pays for; less than none: it owes them. */
   #credit = FREE_FRAMES;
   #before: Counts = nothing();
 
@@ -110,6 +110,11 @@ export class Guard {
     throw new PeerFault(code, `the peer sent ${seen} ${what} within ${within} where its work allows ${allowed}`);
   }
 
+  /** Octets of the peer were read. However few they are, that takes time of ours: work pays for it as for a frame. */
+  read(): void {
+    this.#credit -= 1;
+  }
+
   /** The peer sent a frame of so many octets that belongs to no call: no window holds those back. @throws PeerFault */
   strayPayload(bytes: number): void {
     this.count('frames', Math.floor(bytes / DATA_UNIT_BYTES));
@@ -134,7 +139,7 @@ export class Guard {
     this.#earn(KINDS.frames.perData);
   }
 
-  /** Frames that neither a connection's begin nor its work pays for, since this was last asked; they count as paid then. */
+  /** Frames and reads that neither a connection's begin nor its work pays for, since this was last asked; they count as paid then. */
   takeUnearned(): number {
     const owed = Math.ceil(Math.max(0, -this.#credit));
     this.#credit = Math.max(0, this.#credit);

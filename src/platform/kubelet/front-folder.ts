@@ -1,7 +1,7 @@
 // Our folder in a directory of a kubelet's, as an earlier life of the broker may have left it.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { PinnedDirectory } from '../fs/pinned-directory.js';
+import { inDirectory } from '../fs/pinned-directory.js';
 import { ownFolder, type PrivateFolder } from '../fs/private-folder.js';
 import { FRONT_FOLDER, FRONT_MARK } from './front-paths.js';
 
@@ -12,15 +12,12 @@ import { FRONT_FOLDER, FRONT_MARK } from './front-paths.js';
  */
 export function withFolder<T>(parent: string, work: (folder: PrivateFolder) => T): T | undefined {
   if (!existsSync(path.join(parent, FRONT_FOLDER))) return undefined;
-  const outer = PinnedDirectory.openConfigured(parent);
-  try {
+  return inDirectory(parent, (outer) => {
     const folder = ownFolder(outer, FRONT_FOLDER, FRONT_MARK);
     try {
       return folder === undefined ? undefined : work(folder);
     } finally {
       folder?.close();
     }
-  } finally {
-    outer.close();
-  }
+  });
 }

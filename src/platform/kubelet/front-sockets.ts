@@ -9,7 +9,7 @@ import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import type { FrontedService, FrontSockets } from '../../front/ports.js';
 import { incarnationKey } from '../../model/ids.js';
-import { PinnedDirectory } from '../fs/pinned-directory.js';
+import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
 import { answers, listening } from '../grpc/unix-listener.js';
@@ -61,29 +61,27 @@ export class KubeletSockets implements FrontSockets {
   enter(): string | undefined {
     const { registry } = this.#ports.paths;
     const { entry, target } = this.#names;
-    let pinned: PinnedDirectory | undefined;
     try {
       mkdirSync(registry, { recursive: true, mode: 0o750 });
-      pinned = PinnedDirectory.openConfigured(registry);
-      const status = pinned.status(entry);
-      if (status !== undefined) {
-        const isOurs = status.isSymbolicLink() && readlinkSync(pinned.at(entry)) === target;
-        return isOurs
-          ? undefined
-          : `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
-      }
-      const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
-      const { maxEntries, isStrangers } = this.#ports;
-      const all = maxEntries();
-      const most = isStrangers(this.#resource) ? all / 2 : all;
-      const whose = most < all ? ', and ordinary users have half of admission.maxPlugins' : ' (admission.maxPlugins)';
-      if (entries >= most) return `the registry has ${String(entries)} entries of the broker${whose}`;
-      pinned.symlink(entry, target);
-      return undefined;
+      return inDirectory(registry, (pinned) => {
+        const status = pinned.status(entry);
+        if (status !== undefined) {
+          const isOurs = status.isSymbolicLink() && readlinkSync(pinned.at(entry)) === target;
+          return isOurs
+            ? undefined
+            : `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
+        }
+        const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
+        const { maxEntries, isStrangers } = this.#ports;
+        const all = maxEntries();
+        const most = isStrangers(this.#resource) ? all / 2 : all;
+        const whose = most < all ? ', and ordinary users have half of admission.maxPlugins' : ' (admission.maxPlugins)';
+        if (entries >= most) return `the registry has ${String(entries)} entries of the broker${whose}`;
+        pinned.symlink(entry, target);
+        return undefined;
+      });
     } catch (failure) {
       return `no entry can be made in ${registry}: ${(failure as Error).message}`;
-    } finally {
-      pinned?.close();
     }
   }
 
@@ -151,13 +149,10 @@ class BoundSocket {
  */
 function openFolder(parent: string): PinnedDirectory {
   mkdirSync(parent, { recursive: true, mode: 0o750 });
-  const pinned = PinnedDirectory.openConfigured(parent);
-  try {
+  return inDirectory(parent, (pinned) => {
     if (pinned.status(FRONT_FOLDER) === undefined) pinned.makeFolder(FRONT_FOLDER);
     const folder = ownFolder(pinned, FRONT_FOLDER, FRONT_MARK);
     if (folder !== undefined) return folder.inside;
     throw new Error(`${path.join(parent, FRONT_FOLDER)} is not a folder of the broker's own; move it away`);
-  } finally {
-    pinned.close();
-  }
+  });
 }

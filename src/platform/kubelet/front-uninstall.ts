@@ -3,7 +3,7 @@ import { existsSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
-import { PinnedDirectory } from '../fs/pinned-directory.js';
+import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import type { PrivateFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
 import { withFolder } from './front-folder.js';
@@ -84,16 +84,13 @@ function entriesRemoved(registry: string): string[] {
 /** Does something with the entries of ours in the registry. */
 function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: string[]) => string[]): string[] {
   if (!existsSync(registry)) return [];
-  const pinned = PinnedDirectory.openConfigured(registry);
-  try {
+  return inDirectory(registry, (pinned) => {
     const ours = Array.from(pinned.entries(), ({ name }) => name).filter((name) => {
       if (!name.startsWith(ENTRY_PREFIX) || pinned.status(name)?.isSymbolicLink() !== true) return false;
       return path.dirname(readlinkSync(pinned.at(name))) === path.join('..', 'plugins', FRONT_FOLDER);
     });
     return work(pinned, ours);
-  } finally {
-    pinned.close();
-  }
+  });
 }
 
 function folderRemoved(folder: PrivateFolder): string[] {

@@ -2,6 +2,7 @@
 // kubelet's directory: they stay until `front uninstall`. Which devices pods have is known in memory only, so a socket is all
 // that a new life knows of pods before the kubelet has named them.
 import path from 'node:path';
+import type { PodOwner } from '../../front/pods.js';
 import type { Clock } from '../../kernel/clock.js';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { answers } from '../grpc/unix-listener.js';
@@ -48,6 +49,10 @@ export class FrontedBefore {
   has(resource: string): boolean {
     return this.#sockets.size > 0 && this.#sockets.has(namesOf(resource).socket);
   }
+
+  /** Pods, and how many devices they have, for leases where no front stands: none is known. */
+  readonly pods = (): readonly PodOwner[] => [];
+  readonly heldOf = (): number => 0;
 
   /** For consumers where no front stands: the broker does not ask the kubelet, so an operator has to say that no pod has any. */
   unsure(resource: string): string | undefined {

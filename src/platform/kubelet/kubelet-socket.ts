@@ -9,7 +9,7 @@ import { DEVICE_PLUGIN_VERSION, incarnationKey } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { FlatWatch } from '../fs/flat-watch.js';
-import { PinnedDirectory } from '../fs/pinned-directory.js';
+import { inDirectory } from '../fs/pinned-directory.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { kubeletsOwn } from './kubelets-own.js';
@@ -73,14 +73,9 @@ export class KubeletSocket implements Kubelet {
 
   incarnation(): string | undefined {
     // A link there is no kubelet; following one may take long.
-    const incarnation = ifPossible(() => {
-      const directory = PinnedDirectory.openConfigured(path.dirname(this.#file));
-      try {
-        return directory.incarnation(path.basename(this.#file));
-      } finally {
-        directory.close();
-      }
-    });
+    const incarnation = ifPossible(() =>
+      inDirectory(path.dirname(this.#file), (directory) => directory.incarnation(path.basename(this.#file))),
+    );
     return incarnation === undefined ? undefined : incarnationKey(incarnation);
   }
 

@@ -18,5 +18,8 @@ export function kubeletsOwn(file: string): PinnedSocket {
   if ('problem' in pinned) throw new CallFailed(GRPC_STATUS.UNAVAILABLE, `there is no ${file} (${pinned.detail})`);
   if (isOursOrRoots(pinned.uid)) return pinned;
   pinned.release();
-  throw new CallFailed(GRPC_STATUS.UNAVAILABLE, `${file} is uid ${String(pinned.uid)}'s, who is not the kubelet`);
+  throw new CallFailed(
+    GRPC_STATUS.UNAVAILABLE,
+    `${file} belongs to uid ${String(pinned.uid)}, which is not the kubelet's`,
+  );
 }

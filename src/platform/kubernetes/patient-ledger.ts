@@ -1,6 +1,7 @@
 // The ledger of published drivers on a disk that may not answer, or may be full: it keeps no driver from being published, and what
 // could not be written is written later.
 import { asError, type Clock } from '../../kernel/clock.js';
+import { enterLast } from '../../kernel/enter-last.js';
 import type { Log } from '../../kernel/log.js';
 import { Patience } from '../../kernel/patience.js';
 import type { Ledger } from './ledger.js';
@@ -54,8 +55,8 @@ export class PatientLedger {
    * @returns whether everything is written; it is to be called again where it is not
    */
   async change(added: Iterable<string>, removed: Iterable<string>): Promise<boolean> {
-    for (const driver of added) this.#wait(driver, true);
-    for (const driver of removed) this.#wait(driver, false);
+    for (const driver of added) enterLast(this.#waiting, driver, true, MAX_WAITING);
+    for (const driver of removed) enterLast(this.#waiting, driver, false, MAX_WAITING);
     const names = (isPublished: boolean): string[] =>
       [...this.#waiting].filter(([, is]) => is === isPublished).map(([driver]) => driver);
     try {
@@ -69,15 +70,6 @@ export class PatientLedger {
         this.#log.warn('csi.ledger-not-written', `which CSI drivers are published cannot be written down yet: ${why}`);
       this.#isTold = true;
       return false;
-    }
-  }
-
-  #wait(driver: string, isPublished: boolean): void {
-    this.#waiting.delete(driver);
-    this.#waiting.set(driver, isPublished);
-    for (const oldest of this.#waiting.keys()) {
-      if (this.#waiting.size <= MAX_WAITING) break;
-      this.#waiting.delete(oldest);
     }
   }
 }

@@ -36,7 +36,7 @@ const REFUSED_MS = [60_000, 600_000] as const;
 const MOST_AGAIN = 8;
 /** Why another of them is not tried yet. */
 const WAITS = 'it was refused before, and others that were are tried first';
-/** Rounds of one search. The API server has other clients: what is left then waits for the next attempt. */
+/** Rounds of one search. The API server has other clients: drivers that are left then wait for the next attempt. */
 const MAX_ROUNDS = 64;
 
 /** A search that found some refused drivers and is not at its end: the next attempt goes on. */
@@ -64,7 +64,7 @@ export class RefusedDrivers {
     const isOver = (driver: string): boolean => (this.#known.get(driver)?.untilMs ?? 0) <= nowMs;
     const again = [...this.#times.keys()].filter((driver) => wanted.has(driver) && isOver(driver));
     for (const driver of again.slice(0, MOST_AGAIN)) tried.set(driver, wanted.get(driver) as NodeInfo);
-    // What was forgotten of one that left is due again once it is back: without a sentence it would pass for published.
+    // The sentence of a driver that left was dropped. When it is back it needs one again, or it would pass for published.
     const message = (driver: string): string => `CSI driver ${driver} is not published yet: ${WAITS}`;
     for (const driver of again.slice(MOST_AGAIN))
       if (!this.#known.has(driver)) this.#known.set(driver, { message: message(driver), untilMs: nowMs });
@@ -85,8 +85,8 @@ export class RefusedDrivers {
   }
 
   /**
-   * Publishes those drivers of a refused round that are taken, and finds the others. What is found counts also when it throws, so
-   * that the next search is shorter.
+   * Publishes those drivers of a refused round that are taken, and finds the others. Those found are kept when it throws, too, so that
+   * the next search is shorter.
    *
    * @param round publishes some of them, and tells contradictions with a sentence for each
    * @returns contradictions; the sentences of refused drivers are in `sentences`

@@ -1,5 +1,6 @@
 // Counts, and renders the counters. Counting costs a map access; prom-client, for Node's own figures, is loaded with the first
 // scrape.
+import type { ResourceHealth } from '../../inventory/offered.js';
 import type { Metrics } from '../../kernel/metrics.js';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../../model/ids.js';
 import { PLUGIN_STATES } from '../../model/plugin.js';
@@ -15,13 +16,7 @@ export const DEGRADABLE = ['checkpoint', 'policy', 'discovery', 'descriptors', '
 export interface MetricsSnapshot {
   /** One entry for each incarnation. */
   readonly plugins: Iterable<{ readonly type: string; readonly state: string }>;
-  readonly devices: Iterable<{
-    readonly resource: string;
-    readonly healthy: number;
-    readonly unhealthy: number;
-    /** Devices of a plugin that is lost. */
-    readonly held: number;
-  }>;
+  readonly devices: Iterable<ResourceHealth>;
   /** Of the broker. */
   readonly version: string;
   readonly quarantined: number;

@@ -175,7 +175,7 @@ class Attempt {
     if (reply.kind === 'silent') {
       if (left <= 0)
         return `another broker holds ${folder} but does not answer: look whether its process is stopped, and end it`;
-      this.#sayOnce(`another broker holds ${folder} but does not answer; it is waited for, for ${seconds} s`);
+      this.#sayOnce(`another broker holds ${folder} but does not answer; this one waits ${seconds} s for it`);
       await sleep(clock, Math.min(ASK_AGAIN_MS, left), signal);
       return undefined;
     }
@@ -186,7 +186,7 @@ class Attempt {
       }
       if (left <= 0)
         return `the broker with pid ${pid} was asked to stop, but still holds ${folder} after ${seconds} s`;
-      this.#sayOnce(`the broker with pid ${pid} (${phase}) holds ${folder}; it is waited for, for ${seconds} s`);
+      this.#sayOnce(`the broker with pid ${pid} (${phase}) holds ${folder}; this one waits ${seconds} s for it`);
       await Promise.race([reply.gone, sleep(clock, Math.min(ASK_AGAIN_MS, left), signal)]);
       return undefined;
     } finally {

@@ -84,8 +84,8 @@ export class PodLoop {
     const endpoint = clients.endpoint(resource);
     if (endpoint === undefined) throw new Inadmissible(`unknown device plugin ${resource}`);
     const { client, options } = endpoint;
-    const wished = options.getPreferredAllocationAvailable ? await client.preferred(free, count) : [];
-    const ids = [...new Set([...wished.filter((id) => free.includes(id)), ...free])].slice(0, count);
+    const preferred = options.getPreferredAllocationAvailable ? await client.preferred(free, count) : [];
+    const ids = [...new Set([...preferred.filter((id) => free.includes(id)), ...free])].slice(0, count);
     devices.mark(resource, ids);
     let answer: ContainerAnswer;
     try {

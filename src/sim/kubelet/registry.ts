@@ -1,7 +1,7 @@
 // The other door of a kubelet: sockets in plugins_registry (kubernetes: pkg/kubelet/pluginmanager, pluginwatcher and reconciler).
 // It is looked at when the kubelet starts, before pods are admitted, and then once a second. An entry is known by its own file in
-// the directory: the target of a link may change without anybody noticing. What users make in directories of their own there, links
-// to themselves for example, or remove while it is looked at, is left out.
+// the directory: the target of a link may change without anybody noticing. Entries that cannot be looked at, such
+// as links to themselves in directories of users, or files that go meanwhile, are left out.
 import { lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';

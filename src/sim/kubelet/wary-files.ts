@@ -1,14 +1,5 @@
 // Files of a simulated kubelet in directories where others may put links and FIFOs under the same names.
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, fsyncSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inDirectory } from '../../platform/fs/pinned-directory.js';
 
@@ -24,7 +15,7 @@ const WARY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 export function writeAnew(file: string, text: string, isDurable: boolean): void {
   const name = path.basename(file);
   const fresh = `${name}.new`;
-  inDirectory(realpathSync(path.dirname(file)), (directory) => {
+  inDirectory(path.dirname(file), (directory) => {
     directory.unlink(fresh);
     const descriptor = openSync(directory.at(fresh), FRESH, 0o600);
     try {
@@ -39,7 +30,7 @@ export function writeAnew(file: string, text: string, isDurable: boolean): void 
 
 /** The text of a regular file. @throws NodeJS.ErrnoException; Error for anything else of that name */
 export function textOf(file: string): string {
-  return inDirectory(realpathSync(path.dirname(file)), (directory) => {
+  return inDirectory(path.dirname(file), (directory) => {
     const descriptor = openSync(directory.at(path.basename(file)), WARY);
     try {
       if (!fstatSync(descriptor).isFile()) throw new Error(`${file} is no file`);

@@ -1,6 +1,6 @@
 // Empties the device plugin directory as a kubelet does when it starts (kubernetes:
 // pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go, removeContents).
-import { mkdirSync, realpathSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { isDone } from '../../kernel/if-possible.js';
 import { inDirectory } from '../../platform/fs/pinned-directory.js';
 
@@ -15,7 +15,7 @@ export const KUBELET_CHECKPOINT = 'kubelet_internal_checkpoint';
  */
 export function wipe(directory: string): string[] {
   mkdirSync(directory, { recursive: true, mode: 0o750 });
-  return inDirectory(realpathSync(directory), (pinned) =>
+  return inDirectory(directory, (pinned) =>
     // The system removes no directory by this call. Whoever may write here can make one of a name at any time.
     [...pinned.entries()]
       .map(({ name }) => name)

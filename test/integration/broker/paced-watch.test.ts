@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { EventBudget, PacedWatch } from '../../../src/platform/fs/paced-watch.js';
+import { eventBudget, PacedWatch } from '../../../src/platform/fs/paced-watch.js';
 import { eventually } from '../../support/eventually.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -14,7 +14,7 @@ void describe('the watch of one directory', () => {
     let [events, resumed] = [0, 0];
     const watch = new PacedWatch((work) => work(directory), {
       clock,
-      budget: new EventBudget(clock),
+      budget: eventBudget(),
       changed: (name) => {
         events += 1;
         names.add(name);

@@ -135,7 +135,8 @@ void describe("the kubelet's socket", () => {
     lchownSync(file, OTHER_UID, OTHER_UID);
     assert.throws(
       () => kubeletsOwn(file),
-      (failure) => failure instanceof CallFailed && /is uid 54321's, who is not the kubelet/.test(failure.message),
+      (failure) =>
+        failure instanceof CallFailed && /belongs to uid 54321, which is not the kubelet's/.test(failure.message),
     );
   });
 });

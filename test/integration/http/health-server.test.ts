@@ -38,6 +38,9 @@ async function serving(
   return eventually('it listens', () => server.address?.port);
 }
 
+/** Far more than the buffers of both sides of a connection hold. */
+const MOST_SENT = 64 * 1024 * 1024;
+
 interface Got {
   readonly status: number;
   readonly body: string;
@@ -245,6 +248,44 @@ describe('the server', () => {
     const bodies = text.match(/^(slow|nth \d+)$/gm)?.slice(0, 31);
     assert.deepEqual(bodies, ['slow', ...Array.from({ length: 30 }, (_, nth) => `nth ${nth}`)]);
     socket.destroy();
+  });
+
+  it('reads no body: the connection ends with the answer', async () => {
+    const port = await serving(brokerPages(() => ({ phase: 'ready', problems: [] })));
+    for (const head of ['Transfer-Encoding: chunked\r\n\r\n80000000\r\n', 'Content-Length: 2147483648\r\n\r\n']) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      let answer = '';
+      socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      let sent = 0;
+      const piece = Buffer.alloc(65_536);
+      const more = (): void => {
+        while (!socket.destroyed && sent < MOST_SENT && socket.write(piece)) sent += piece.length;
+      };
+      socket.on('drain', more);
+      socket.write(`POST /healthz HTTP/1.1\r\nHost: localhost\r\n${head}`, more);
+      await closed;
+      assert.match(answer, /^HTTP\/1\.1 405 /);
+      assert.ok(sent < MOST_SENT, `${String(sent)} octets of a body were taken`);
+    }
+  });
+
+  it('ends a connection whose head comes octet by octet', async () => {
+    const port = await serving(brokerPages(() => ({ phase: 'ready', problems: [] })));
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    socket.on('error', () => undefined);
+    let [isClosed, sent] = [false, 0];
+    socket.on('close', () => (isClosed = true));
+    for (const octet of Buffer.from(`GET /healthz HTTP/1.1\r\nX: ${'x'.repeat(500)}`)) {
+      if (isClosed) break;
+      // A read of its own for each: the one before has arrived.
+      await new Promise((resolve) => socket.write(Buffer.from([octet]), resolve));
+      await pause(1);
+      sent += 1;
+    }
+    await eventually('the connection is closed', () => isClosed);
+    assert.ok(sent < 500, `${String(sent)} octets`);
   });
 
   it('lets go of a caller that leaves before it is answered, with all its other requests', async () => {

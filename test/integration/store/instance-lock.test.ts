@@ -176,7 +176,7 @@ describe('the lock of a state folder', () => {
     const waits = second.said.filter(({ kind }) => kind === 'waits');
     assert.equal(waits.length, 1, 'it names once the process it waits for');
     const pid = String(first.child.pid);
-    assert.match(waits[0]?.message ?? '', new RegExp(`^the broker with pid ${pid} .* it is waited for, for 10 s$`));
+    assert.match(waits[0]?.message ?? '', new RegExp(`^the broker with pid ${pid} .* this one waits 10 s for it$`));
     assert.deepEqual(readdirSync(folder), ['lock']);
     await second.kill();
   });
@@ -189,7 +189,7 @@ describe('the lock of a state folder', () => {
     assert.deepEqual(await second.outcome(), { kind: 'held' });
     await first.hears('released');
     const waits = second.said.filter(({ kind }) => kind === 'waits');
-    assert.match(waits.at(-1)?.message ?? '', /it is waited for, for 60 s$/);
+    assert.match(waits.at(-1)?.message ?? '', /this one waits 60 s for it$/);
     await second.kill();
   });
 
@@ -200,7 +200,7 @@ describe('the lock of a state folder', () => {
     first.child.kill('SIGSTOP');
     const second = new Starter(folder, 10_000, 'takeover', 60_000);
     const { message } = await second.hears('waits');
-    assert.match(message ?? '', /does not answer; it is waited for, for 10 s$/);
+    assert.match(message ?? '', /does not answer; this one waits 10 s for it$/);
     first.child.kill('SIGCONT');
     assert.deepEqual(await second.outcome(), { kind: 'held' });
     await second.kill();
@@ -214,7 +214,7 @@ describe('the lock of a state folder', () => {
     const outcome = await ask(folder, 1500, true);
     assert.ok(outcome.kind === 'refused');
     assert.match(outcome.message, /holds .* but does not answer: look whether its process is stopped, and end it$/);
-    assert.match(waits.at(-1) ?? '', /does not answer; it is waited for, for 1.5 s$/);
+    assert.match(waits.at(-1) ?? '', /does not answer; this one waits 1.5 s for it$/);
     first.child.kill('SIGCONT');
     await first.kill();
   });

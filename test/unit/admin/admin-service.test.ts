@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AdminService } from '../../../src/admin/admin-service.js';
-import type { Answer } from '../../../src/admin/answer.js';
+import type { Answer } from '../../../src/model/answer.js';
 import { brokerEvent, FakeAdminPort, limitView, pluginView, resourceView } from '../../support/fake-admin-port.js';
 
 const never = new AbortController().signal;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Allocations } from '../../../src/allocation/allocations.js';
-import { noCdi, type CdiClaim, type CdiFiles } from '../../../src/allocation/ports.js';
-import type { LedgerState } from '../../../src/model/lease.js';
+import { noCdi, type CdiFiles } from '../../../src/allocation/ports.js';
+import type { CdiClaim, LedgerState } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 
 const GPU = 'v/gpu';

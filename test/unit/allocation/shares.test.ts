@@ -125,10 +125,17 @@ describe('an ordinary user that waits', () => {
   for (const [what, raw] of [
     ['a device that somebody has', request(GPU, { key: 'w', waitMs: 60_000, ids: ['g0'] })],
     ['more devices than there are', request(GPU, { key: 'w', waitMs: 60_000, count: 5 })],
+    ['more than others can give back beside a broken one', request(GPU, { key: 'w', waitMs: 60_000, count: 4 })],
+    ['what it has itself', request(GPU, { key: 'w', waitMs: 60_000, count: 3 })],
   ] as const) {
     it(`for ${what} keeps nobody from the others`, async () => {
-      const { allocations } = await world(4).opened;
+      const { machine, opened } = world(4);
+      const gpu = machine.resources.get(GPU);
+      const { allocations } = await opened;
       await ask(allocations, request(GPU, { key: 'has', ids: ['g0'] }), 0);
+      await ask(allocations, request(GPU, { key: 'own', ids: ['g1'] }), STRANGER);
+      if (gpu !== undefined)
+        gpu.devices = gpu.devices?.map((one) => (one.id === 'g3' ? { ...one, health: 'Unhealthy' } : one));
       const waiting = ask(allocations, raw, STRANGER);
       assert.equal(await ask(allocations, request(GPU, { key: 'k' }), 0), 'given');
       allocations.stop();

@@ -75,6 +75,7 @@ describe('refused lists, and connections to plugins that are cut off', () => {
       guard: () => {
         throw new Error('not asked');
       },
+      frames: () => undefined,
       count: () => undefined,
     });
     guarding.onEnd?.({ code: 'FRAME_FLOOD', message: 'too many frames' }, '/evil/x.sock', STRANGER);

@@ -13,7 +13,7 @@ describe('the name of an owner in a sentence', () => {
   it('stands in quotes where it could be read as part of the sentence', () => {
     assert.equal(called('a', 'b is over. Run x'), '"a/b is over. Run x"');
     assert.equal(called('a', 'b" has g0, "c'), String.raw`"a/b\" has g0, \"c"`);
-    assert.equal(called('a', 'b     0\u3000\u30001'), '"a/b 0 1"', 'columns of a table are not forged with blanks');
+    assert.equal(called('a', 'b     0\u3000\u30001'), '"a/b 0 1"', 'columns of a table are not forged with spaces');
     assert.equal(called('a', '\u202e'), String.raw`"a/\u{202e}"`);
   });
 });

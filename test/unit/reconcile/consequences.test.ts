@@ -8,6 +8,7 @@ import {
   afterReplacement,
   afterServing,
   fateAtRestart,
+  hasGrace,
   isAskedAgain,
   isLost,
   mayFallBackTo,
@@ -202,5 +203,25 @@ describe('a plugin of the registry that was given up', () => {
       ['watcher', 'held', 'not-answering', false],
     ] as const)
       assert.equal(isAskedAgain(one({ door, state, reason })), isAsked, `${door} ${state} ${reason}`);
+  });
+});
+
+describe('the grace of a lost instance', () => {
+  it('runs for device plugins, and for drivers whose socket has gone', () => {
+    for (const [type, state, reason, isAtItsPath, runs] of [
+      ['DevicePlugin', 'held', 'connection-lost', true, true],
+      ['DevicePlugin', 'held', 'replaced', true, false],
+      ['DevicePlugin', 'restored', 'settling', false, false],
+      ['CSIPlugin', 'held', 'socket-removed', true, true],
+      ['CSIPlugin', 'held', 'not-answering', false, true],
+      ['CSIPlugin', 'held', 'not-answering', true, false],
+      ['DRAPlugin', 'held', 'service-lost', false, false],
+      ['DRAPlugin', 'ready', 'registered', false, false],
+    ] as const)
+      assert.equal(
+        hasGrace(one({ type, state, reason }), () => isAtItsPath),
+        runs,
+        `${type} ${state} ${reason}`,
+      );
   });
 });

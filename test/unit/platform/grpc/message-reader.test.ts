@@ -3,6 +3,15 @@ import { describe, it, mock } from 'node:test';
 import fc from 'fast-check';
 import { framed, MessageReader, UnreadableMessage } from '../../../../src/platform/grpc/message-reader.js';
 
+/** Adds octets, and cuts out all messages that are whole by them. */
+function take(reader: MessageReader, octets: Buffer): Buffer[] {
+  const messages: Buffer[] = [];
+  reader.add(octets);
+  for (let next = reader.next(); next !== undefined; next = reader.next()) messages.push(next);
+  reader.keep();
+  return messages;
+}
+
 void describe('messages of an answer', () => {
   void it('are as they were framed, in any pieces', () => {
     const pieces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 });
@@ -15,7 +24,7 @@ void describe('messages of an answer', () => {
         const got: Buffer[] = [];
         for (let at = 0, nth = 0; at < octets.length; nth++) {
           const size = sizes[nth % sizes.length] ?? 1;
-          got.push(...reader.take(octets.subarray(at, at + size)));
+          got.push(...take(reader, octets.subarray(at, at + size)));
           at += size;
         }
         assert.deepEqual(got, given);
@@ -26,7 +35,7 @@ void describe('messages of an answer', () => {
   void it('do not hold the piece of memory in which they arrived', () => {
     const arrived = Buffer.alloc(65_536);
     framed(Buffer.from('list')).copy(arrived);
-    const [list] = new MessageReader(10).take(arrived.subarray(0, 9));
+    const [list] = take(new MessageReader(10), arrived.subarray(0, 9));
     assert.notEqual(list?.buffer, arrived.buffer);
   });
 
@@ -40,17 +49,32 @@ void describe('messages of an answer', () => {
       const arrived = Buffer.alloc(65_536);
       const bytes = octets.copy(arrived, 0, at, Math.min(at + PIECE, octets.length - 1));
       taken += bytes;
-      assert.deepEqual(reader.take(arrived.subarray(0, bytes)), []);
+      assert.deepEqual(take(reader, arrived.subarray(0, bytes)), []);
       assert.equal(reader.begun, 1024 * PIECE);
       largest = Math.max(largest, ...allocate.mock.calls.map((call) => call.arguments[0]));
       assert.ok(largest <= Math.max(2 * taken, 16 * 1024), `${String(largest)} after ${String(taken)}`);
     }
     assert.ok(allocate.mock.callCount() < 10);
-    const [list] = reader.take(octets.subarray(-1));
+    const [list] = take(reader, octets.subarray(-1));
     assert.equal(list?.equals(octets.subarray(5)), true);
     assert.equal(list.buffer.byteLength, list.length);
     assert.equal(reader.begun, 0);
     mock.restoreAll();
+  });
+
+  void it('that nobody wants yet are their octets alone, however many they are', () => {
+    const reader = new MessageReader(10);
+    const arrived = Buffer.alloc(65_536);
+    const made = mock.method(Buffer, 'from');
+    reader.add(arrived.subarray(0, 50_000));
+    assert.equal(reader.next()?.length, 0);
+    reader.keep();
+    assert.ok(made.mock.callCount() <= 2);
+    mock.restoreAll();
+    assert.equal(reader.hasUnread, true);
+    for (let nth = 1; nth < 10_000; nth += 1) assert.equal(reader.next()?.length, 0);
+    assert.equal(reader.next(), undefined);
+    assert.equal(reader.hasUnread, false);
   });
 
   for (const [what, octets, isTooLarge, says] of [
@@ -60,7 +84,7 @@ void describe('messages of an answer', () => {
   ] as const) {
     void it(`${what} are refused before they are there`, () => {
       assert.throws(
-        () => new MessageReader(10).take(Buffer.from(octets)),
+        () => take(new MessageReader(10), Buffer.from(octets)),
         (thrown) => thrown instanceof UnreadableMessage && thrown.isTooLarge === isTooLarge && thrown.message === says,
       );
     });

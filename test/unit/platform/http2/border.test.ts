@@ -102,10 +102,11 @@ void describe('the border', () => {
     bed.border.destroy();
   });
 
-  void it('is not read for as long as the pace of frames that no call earned says', async () => {
+  void it('is not read for as long as the pace of frames and reads that no call earned says', async () => {
     const told: number[] = [];
     const bed = await new BorderBed({}, (count) => told.push(count) * 500).serve().greet();
-    await bed.send(...Array.from({ length: 31 }, () => PING));
+    // Each is a frame and a read; so were the preface and SETTINGS.
+    await bed.send(...Array.from({ length: 14 }, () => PING));
     assert.deepEqual(told, []);
     await bed.send(Buffer.concat([PING, PING, PING]));
     assert.deepEqual(told, [3]);
@@ -116,7 +117,7 @@ void describe('the border', () => {
     await bed.clock.advance(1);
     await bed.settle();
     assert.equal(bed.servedBytes.length, before + PING.length);
-    assert.deepEqual(told, [3, 1]);
+    assert.deepEqual(told, [3, 2]);
     bed.border.destroy();
   });
 

@@ -102,6 +102,16 @@ void describe('the guard', () => {
     assert.equal(guard.takeUnearned(), 1);
   });
 
+  void it('tells reads as frames: each takes time, however few octets it brings', () => {
+    const guard = new Guard(guardSettings, 0);
+    times(30, () => guard.read());
+    times(5, () => guard.count('frames'));
+    assert.equal(guard.takeUnearned(), 3);
+    guard.callCompleted();
+    times(17, () => guard.read());
+    assert.equal(guard.takeUnearned(), 1);
+  });
+
   void it('never ends a client whose control frames are in proportion to its calls, however fast it is', () => {
     const perCall = fc.record({ pings: fc.integer({ min: 0, max: 2 }), windowUpdates: fc.integer({ min: 0, max: 4 }) });
     fc.assert(

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { FairSlots } from '../../../src/kernel/fair-slots.js';
+import { FairRoom } from '../../../src/kernel/fair-room.js';
 
 const never = new AbortController().signal;
 
 function bed() {
-  const slots = new FairSlots({ trusted: 4, other: 2, others: 3, isTrusted: (owner) => owner === 0 });
+  const room = new FairRoom({ trusted: 4, other: 2, others: 3, isTrusted: (owner) => owner === 0 });
   const running: number[] = [];
   const leave: (() => void)[] = [];
   const want = (owner: number, times = 1): void => {
     for (let at = 0; at < times; at++) {
-      void slots.take(owner, never).then((done) => {
+      void room.take(owner, never).then((done) => {
         running.push(owner);
         leave.push(done);
       });
     }
   };
-  return { slots, running, leave, want };
+  return { room, running, leave, want };
 }
 
-void describe('slots that owners share', () => {
+void describe('room that owners share', () => {
   void it('are few for an owner that wants many, and there for the next one', async () => {
     const { running, want } = bed();
     want(7, 1000);
@@ -46,21 +46,33 @@ void describe('slots that owners share', () => {
     for (const owner of [7, 8, 9]) assert.ok(running.filter((one) => one === owner).length >= 4, String(running));
   });
 
+  void it('come after those who have none to owners who have some', async () => {
+    const { running, leave, want } = bed();
+    want(7, 4);
+    want(8, 2);
+    want(9, 1);
+    await turn();
+    assert.deepEqual(running, [7, 7, 8]);
+    leave[0]?.();
+    await turn();
+    assert.deepEqual(running, [7, 7, 8, 9]);
+  });
+
   void it('are given back once, and nobody waits in vain whose signal aborts', async () => {
-    const { slots, running, leave, want } = bed();
+    const { room, running, leave, want } = bed();
     want(7, 2);
     await turn();
     const halt = new AbortController();
-    const late = slots.take(7, halt.signal);
+    const late = room.take(7, halt.signal);
     halt.abort(new Error('given up'));
     await assert.rejects(late, /given up/);
-    await assert.rejects(slots.take(7, halt.signal), /given up/);
+    await assert.rejects(room.take(7, halt.signal), /given up/);
     leave[0]?.();
     leave[0]?.();
-    assert.equal(slots.taken, 1);
+    assert.deepEqual(room.held(), [1]);
     want(7, 2);
     await turn();
     assert.equal(running.length, 3);
-    assert.equal(slots.taken, 2);
+    assert.deepEqual(room.held(), [2]);
   });
 });

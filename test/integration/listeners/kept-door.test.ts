@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
-import { KeptListener } from '../../../src/platform/listeners/kept-listener.js';
+import { KeptDoor } from '../../../src/platform/listeners/kept-door.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -20,31 +20,34 @@ function isAnswered(socket: string): Promise<boolean> {
 }
 
 describe('a socket that is kept', () => {
-  const open: KeptListener[] = [];
-  after(() => {
-    for (const one of open) one.close();
-  });
+  const open: KeptDoor[] = [];
+  after(() => Promise.all(open.map((one) => one.close(() => 0))));
   const kept = (directory: string, why?: () => string | undefined) => {
     const told: (string | undefined)[] = [];
     const socket = path.join(directory, 'some.sock');
-    const listener = new KeptListener({
-      clock: systemClock,
-      everyMs: () => 10,
-      listener: () => {
-        const problem = why?.();
-        if (problem !== undefined) throw new Error(problem);
-        return {
-          path: socket,
-          access: { mode: 0o600 },
-          clock: systemClock,
-          replaces: false,
-          onConnection: (one) => one.destroy(),
-          onError: () => undefined,
-          onMovedAside: () => undefined,
-        };
+    const listener = new KeptDoor(
+      {
+        settings: { discovery: { rescanMs: 10 } },
+        clock: systemClock,
+        ...{ ownUid: 0, userOf: (uid: number) => uid },
+        accept: (one) => {
+          one.destroy();
+          return undefined;
+        },
+        acceptFailed: () => undefined,
+        degraded: (one) => told.push(one),
       },
-      degraded: (one) => told.push(one),
-    });
+      {
+        streams: 1,
+        place: () => {
+          const problem = why?.();
+          if (problem !== undefined) throw new Error(problem);
+          return { path: socket, access: { mode: 0o600 }, replaces: false };
+        },
+        movedAside: () => undefined,
+        serve: () => () => undefined,
+      },
+    );
     open.push(listener);
     return { listener, socket, told };
   };
@@ -89,8 +92,9 @@ describe('a socket that is kept', () => {
   it('is not made again once it was closed, even while it is being made', async () => {
     const { listener, socket, told } = kept(tempDir());
     const opening = listener.open();
-    listener.close();
+    const closing = listener.close(() => 0);
     await opening;
+    await closing;
     assert.equal(await isAnswered(socket), false);
     assert.deepEqual(told, []);
   });

@@ -1,4 +1,4 @@
-// Answers of the admin commands as values: a result, or the mistake in the question.
+// Answers to questions of operators, by command or by page, as values: a result, or the mistake in the question.
 
 /**
  * NOT_FOUND: nothing has that name. INVALID_ARGUMENT: the question cannot be understood, or is not precise enough.
