@@ -73,7 +73,7 @@ export class Allocations implements LeaseSource {
 
   /** Leases and marks that have devices of a resource; `allocated` counts them. */
   allocatedOf(resource: string): ReadonlyMap<string, Lease> {
-    return this.#ledger.takenOf(resource);
+    return new Map([...this.#ledger.takenOf(resource)].map(([id, { lease }]) => [id, lease]));
   }
 
   /**
@@ -225,9 +225,11 @@ export class Allocations implements LeaseSource {
     const answer = await this.#asking.ask(lease, signal);
     if ('code' in answer) return { ok: false, refusal: answer };
     if (!this.#ledger.has(entry)) return hasEnded(lease);
-    const full = this.shares.ofBytes({ ...entry.lease, answer });
-    entry.bytes = undefined;
-    if (full !== undefined) return { ok: false, refusal: full };
+    const full = this.shares.ofBytes(entry, answer);
+    if (full !== undefined) {
+      this.#ledger.weigh(entry, undefined);
+      return { ok: false, refusal: full };
+    }
     entry.lease = { ...entry.lease, answer };
     return this.#confirmed(entry, true);
   }
@@ -267,7 +269,7 @@ export class Allocations implements LeaseSource {
     if ('code' in answer) return this.#undo(entry, answer);
     metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
     if (both.aborted) return this.#undo(entry, GIVEN_UP);
-    const full = this.#time.spend(caller.uid, () => this.shares.ofBytes({ ...entry.lease, state: 'active', answer }));
+    const full = this.#time.spend(caller.uid, () => this.shares.ofBytes(entry, answer));
     if (full !== undefined) return this.#undo(entry, full);
     entry.lease = { ...entry.lease, answer };
     const recordedAt = clock.mono();

@@ -3,7 +3,7 @@ import { HEALTHY, type Device } from '../model/device.js';
 import type { AllocationCode } from '../model/allocation-reasons.js';
 import { ownerText, type Granted, type Lease, type Want } from '../model/lease.js';
 import { choose } from './choose.js';
-import type { Ledger } from './ledger.js';
+import type { Entry, Ledger } from './ledger.js';
 import type { AllocationCaller, AllocationPorts, Offer } from './ports.js';
 import type { Decision } from './waiting.js';
 
@@ -61,7 +61,7 @@ function chooseFor(want: Want, situation: Situation): Chosen {
 }
 
 type Listed = Offer & { readonly devices: readonly Device[] };
-type Taken = ReadonlyMap<string, Lease>;
+type Taken = ReadonlyMap<string, Entry>;
 
 /** Why a device that is wanted by name cannot be had. */
 function ofNamed({ resource, ids }: Want, offer: Listed, taken: Taken, { caller }: Situation): Chosen | undefined {
@@ -72,7 +72,7 @@ function ofNamed({ resource, ids }: Want, offer: Listed, taken: Taken, { caller 
     const device = named.get(id);
     const holder = taken.get(id);
     if (device === undefined && offer.isReady) return never('DEVICE_UNKNOWN', `${resource} has no device ${id}`);
-    if (holder !== undefined) return later('DEVICE_TAKEN', `${id} of ${resource} is ${heldBy(holder, caller)}`);
+    if (holder !== undefined) return later('DEVICE_TAKEN', `${id} of ${resource} is ${heldBy(holder.lease, caller)}`);
     if (device !== undefined && offer.isReady && device.health !== HEALTHY) {
       return later('NO_DEVICES', `${id} of ${resource} is ${device.health}`);
     }
@@ -105,7 +105,7 @@ function ofFree(want: Want, offer: Listed, taken: Taken, { isAvoided, caller, po
   // Devices that its own user has, or that are broken, are nobody else's to give back.
   const isOthers = ({ id, health }: Device): boolean => {
     const holder = taken.get(id);
-    return holder !== undefined && health === HEALTHY && ports.userOf(holder.uid) !== ports.userOf(caller.uid);
+    return holder !== undefined && health === HEALTHY && ports.userOf(holder.lease.uid) !== ports.userOf(caller.uid);
   };
   const others = offer.devices.filter(isOthers).length;
   return { ...later('NO_DEVICES', figures), ...(count <= free.length + others ? { lacks: resource } : {}) };

@@ -57,17 +57,15 @@ export class ImpairmentLooks {
         since = clock.mono();
       };
       const resources = [...entries.values()].flatMap((granted) => granted.map(({ resource }) => resource));
-      const taken = new Map(resources.map((resource) => [resource, new Map<string, Lease>()]));
-      ledger.takenOfAll(taken);
       const listed = new Map<string, ReturnType<Listed>>();
-      for (const [resource, devices] of taken) {
+      for (const resource of new Set(resources)) {
         if (isLong()) await giveWay(nextTurn());
         const ready = offers.prepare([resource]);
         if (ready !== undefined) await giveWay(ready);
         const offer = offers.of(resource);
         listed.set(
           resource,
-          listedBy(offer, () => devices),
+          listedBy(offer, () => ledger.takenOf(resource)),
         );
       }
       const isNews = [...listed.values()].some((one) => one !== 'away');

@@ -1,5 +1,5 @@
-// All leases. Free devices are computed from them on demand: a second set of the taken ones could diverge, as the kubelet's does,
-// which then hands out devices twice (kubernetes/kubernetes#137534).
+// All leases. Free devices are computed from them on demand: a second set of the taken ones that is rebuilt could diverge, as the
+// kubelet's does, which then hands out devices twice (kubernetes/kubernetes#137534).
 import type { Stamp } from '../kernel/clock.js';
 import type { CdiResult, Granted, Lease, LeaseRecord, NamelessReason, PluginAnswer } from '../model/lease.js';
 import { isPlain } from './request.js';
@@ -14,7 +14,7 @@ export interface Entry {
   endsAt: number | undefined;
   /** Its CDI name, or why it has none; undefined where CDI is off, and until its file was first looked at. */
   cdi: CdiResult | undefined;
-  /** The bytes it takes of the room that leases share in the checkpoint, once computed; undefined again with another answer. */
+  /** The bytes it takes of the room that leases share in the checkpoint, once weighed (Ledger.weigh). */
   bytes: number | undefined;
 }
 
@@ -27,6 +27,8 @@ export const NO_ANSWER: PluginAnswer = {
   cdiDevices: [],
 };
 
+const NOTHING: ReadonlyMap<string, Entry> = new Map<string, Entry>([]);
+
 /** A lease, or a mark, that has no end by time yet, and no CDI name. */
 export function entryOf(lease: Lease): Entry {
   return { lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined };
@@ -37,15 +39,23 @@ export function namelessReason(cdi: Entry['cdi']): NamelessReason | undefined {
   return cdi !== undefined && 'problem' in cdi ? cdi.reason : undefined;
 }
 
-/** The one structure. */
+/**
+ * The one structure: an entry stands in it by its id, its key and each of its devices. All of these are entered and left in the same
+ * step by the same methods, and nothing rebuilds one from another. `lease.granted` of an entry is replaced by {@link exchange} alone.
+ */
 export class Ledger {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, Entry>([]);
   /** By uid and key: neither changes while a lease lives. */
-  readonly #ofKeys = new Map<string, Entry>();
+  readonly #ofKeys = new Map<string, Entry>([]);
   /** How many each uid has, which no lease changes. */
   readonly #ofUids = new Map<number, number>();
-  /** Those that have devices of a resource, in the order in which they came: no lease comes to have others. */
-  readonly #ofResources = new Map<string, Set<Entry>>();
+  /** By resource and device. */
+  readonly #ofDevices = new Map<string, Map<string, Entry>>();
+  /** Those that came with a device that another had: a checkpoint of an earlier version may say so. It is free when neither has it. */
+  readonly #twice = new Set<Entry>();
+  /** Those whose bytes are not known yet, and the bytes of all others. */
+  readonly #unweighed = new Set<Entry>();
+  #bytes = 0;
 
   /** Leases and marks. */
   get size(): number {
@@ -93,13 +103,12 @@ export class Ledger {
 
   add(entry: Entry): void {
     const { id, uid, key } = entry.lease;
-    if (!this.#entries.has(id)) this.#ofUids.set(uid, (this.#ofUids.get(uid) ?? 0) + 1);
+    if (this.#entries.has(id)) return;
+    this.#ofUids.set(uid, (this.#ofUids.get(uid) ?? 0) + 1);
     this.#entries.set(id, entry);
+    this.#unweighed.add(entry);
     if (key !== undefined) this.#ofKeys.set(keyOf(uid, key), entry);
-    for (const resource of resourcesOf(entry)) {
-      const all = this.#ofResources.get(resource) ?? new Set();
-      this.#ofResources.set(resource, all.add(entry));
-    }
+    this.#take(entry);
   }
 
   /**
@@ -109,13 +118,14 @@ export class Ledger {
    * @returns whether it has them
    */
   exchange(entry: Entry, granted: Granted): boolean {
-    const { id, granted: before } = entry.lease;
     const taken = this.takenOf(granted.resource);
-    if (granted.devices.some((device) => (taken.get(device.id)?.id ?? id) !== id)) return false;
+    if (granted.devices.some((device) => (taken.get(device.id) ?? entry) !== entry)) return false;
+    this.#leave(entry);
     entry.lease = {
       ...entry.lease,
-      granted: before.map((one) => (one.resource === granted.resource ? granted : one)),
+      granted: entry.lease.granted.map((one) => (one.resource === granted.resource ? granted : one)),
     };
+    this.#take(entry);
     return true;
   }
 
@@ -128,45 +138,63 @@ export class Ledger {
     const left = (this.#ofUids.get(uid) ?? 0) - 1;
     if (left > 0) this.#ofUids.set(uid, left);
     else this.#ofUids.delete(uid);
-    for (const resource of resourcesOf(entry)) {
-      const all = this.#ofResources.get(resource);
-      all?.delete(entry);
-      if (all?.size === 0) this.#ofResources.delete(resource);
-    }
+    this.#leave(entry);
+    this.weigh(entry, undefined);
+    this.#unweighed.delete(entry);
     return this.#entries.delete(id);
+  }
+
+  /** Sets the bytes of an entry, as long as it is here; undefined: they are not known. */
+  weigh(entry: Entry, bytes: number | undefined): void {
+    if (!this.has(entry)) return;
+    this.#bytes += (bytes ?? 0) - (entry.bytes ?? 0);
+    entry.bytes = bytes;
+    if (bytes === undefined) this.#unweighed.add(entry);
+    else this.#unweighed.delete(entry);
+  }
+
+  /** The bytes of all entries. @param bytesOf those of an entry that was not weighed yet; undefined: it has none yet */
+  bytes(bytesOf: (lease: Lease) => number | undefined): number {
+    for (const entry of this.#unweighed) this.weigh(entry, bytesOf(entry.lease));
+    return this.#bytes;
   }
 
   /** Whether a lease, or a mark, has devices of a resource. */
   hasSome(resource: string): boolean {
-    return this.#ofResources.has(resource);
+    return this.#ofDevices.has(resource);
   }
 
-  /** The lease, or mark, that has each device of a resource, by device id. */
-  takenOf(resource: string): Map<string, Lease> {
-    const taken = new Map<string, Lease>();
-    for (const { lease } of this.#ofResources.get(resource) ?? []) {
-      for (const one of lease.granted) {
-        if (one.resource === resource) for (const { id } of one.devices) taken.set(id, lease);
-      }
-    }
-    return taken;
-  }
-
-  /** The same of several resources in one go: fills in the map of each. */
-  takenOfAll(taken: ReadonlyMap<string, Map<string, Lease>>): void {
-    for (const { lease } of this.#entries.values()) {
-      for (const { resource, devices } of lease.granted) {
-        const ofResource = taken.get(resource);
-        if (ofResource !== undefined) for (const { id } of devices) ofResource.set(id, lease);
-      }
-    }
+  /** The lease, or mark, that has each device of a resource, by device id: as it is at any time, not a copy. */
+  takenOf(resource: string): ReadonlyMap<string, Entry> {
+    return this.#ofDevices.get(resource) ?? NOTHING;
   }
 
   /** How many devices of a resource the uids of a user have. */
   countOf(resource: string, isOfUser: (uid: number) => boolean): number {
     let count = 0;
-    for (const lease of this.takenOf(resource).values()) if (isOfUser(lease.uid)) count += 1;
+    for (const { lease } of this.takenOf(resource).values()) if (isOfUser(lease.uid)) count += 1;
     return count;
+  }
+
+  #take(entry: Entry): void {
+    for (const { resource, devices } of entry.lease.granted) {
+      const taken = this.#ofDevices.get(resource) ?? new Map<string, Entry>();
+      if (devices.length > 0) this.#ofDevices.set(resource, taken);
+      for (const { id } of devices) {
+        if ((taken.get(id) ?? entry) === entry) taken.set(id, entry);
+        else this.#twice.add(entry);
+      }
+    }
+  }
+
+  #leave(entry: Entry): void {
+    this.#twice.delete(entry);
+    for (const { resource, devices } of entry.lease.granted) {
+      const taken = this.#ofDevices.get(resource);
+      for (const { id } of devices) if (taken?.get(id) === entry) taken.delete(id);
+      if (taken?.size === 0) this.#ofDevices.delete(resource);
+    }
+    for (const other of this.#twice) this.#take(other);
   }
 }
 

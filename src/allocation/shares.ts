@@ -4,7 +4,7 @@ import { sleep } from '../kernel/clock.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import { strangerUser } from '../model/ids.js';
-import type { Lease } from '../model/lease.js';
+import type { Lease, PluginAnswer } from '../model/lease.js';
 import { DecisionTime } from './decision-time.js';
 import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts, AskedAbout } from './ports.js';
@@ -145,34 +145,24 @@ export class Shares {
     return `users other than root and the broker have ${String(all)}, three quarters`;
   }
 
-  /**
-   * Why the answer of plugins for a lease cannot be kept beside all other leases, or undefined when it can.
-   *
-   * @param lease with that answer, as it would be in the ledger
-   */
-  ofBytes(lease: Lease): AllocationRefusal | undefined {
-    const isStranger = this.#isStranger(lease.uid);
-    const bytes = bytesOf(lease);
-    const mine = bytes + toldBytes(lease);
-    let [all, own, strangers] = [bytes, mine, mine];
-    for (const entry of this.#ledger.all()) {
-      const { id, uid } = entry.lease;
-      if (id === lease.id) {
-        entry.bytes = bytes;
-        continue;
-      }
-      const taken = entry.bytes ?? weigh(entry);
-      all += taken;
-      if (!isStranger || taken === 0 || !this.#isStranger(uid)) continue;
-      // The devices of ordinary users count beside the bytes of their leases.
-      const counted = taken + toldBytes(entry.lease);
-      strangers += counted;
-      if (this.#isSame(uid, lease.uid)) own += counted;
-    }
+  /** Why an answer of plugins for a lease cannot be kept beside all other leases, or undefined when it can. It is weighed with it. */
+  ofBytes(weighed: Entry, answer: PluginAnswer): AllocationRefusal | undefined {
+    const { uid } = weighed.lease;
+    const bytes = bytesOf({ ...weighed.lease, answer });
+    this.#ledger.weigh(weighed, bytes);
+    const all = this.#ledger.bytes((lease) => (hasNoAnswer(lease) ? undefined : bytesOf(lease)));
     if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
-    if (!isStranger) return undefined;
+    if (!this.#isStranger(uid)) return undefined;
+    let [own, strangers] = [0, 0];
+    for (const { lease, bytes: taken } of this.#ledger.all()) {
+      if (taken === undefined || !this.#isStranger(lease.uid)) continue;
+      // The devices of ordinary users count beside the bytes of their leases.
+      const counted = taken + toldBytes(lease);
+      strangers += counted;
+      if (this.#isSame(lease.uid, uid)) own += counted;
+    }
     const counting = `, each device counting as ${String(DEVICE_BYTES)},`;
-    if (own > OWN_BYTES) return full(`the leases of uid ${String(lease.uid)}`, own, OWN_BYTES, counting);
+    if (own > OWN_BYTES) return full(`the leases of uid ${String(uid)}`, own, OWN_BYTES, counting);
     if (strangers <= STRANGERS_BYTES) return undefined;
     return full('the leases of users other than root and the broker', strangers, STRANGERS_BYTES, counting);
   }
@@ -192,10 +182,8 @@ function each(uids: readonly number[]): (readonly [number, number])[] {
 }
 
 /** A mark has no answer yet, and no bytes on the disk. */
-function weigh(entry: Entry): number {
-  const { state, answer } = entry.lease;
-  if (state === 'asking' && answer.envs.size === 0 && answer.mounts.length === 0) return 0;
-  return (entry.bytes = bytesOf(entry.lease));
+function hasNoAnswer({ state, answer }: Lease): boolean {
+  return state === 'asking' && answer.envs.size === 0 && answer.mounts.length === 0;
 }
 
 function bytesOf({ answer, wants, granted, owner, key }: Lease): number {

@@ -20,7 +20,7 @@ export type Decoded<T> =
   | { readonly kind: 'newer'; readonly format: number }
   | { readonly kind: 'damaged'; readonly problem: string; readonly bootId?: string };
 
-/** The envelope's first line, generation and boot fit into this. */
+/** The envelope's first line and the boot fit into this, and in format 1 the generation before it. */
 const HEAD_BYTES = 256;
 
 const documentMembers: ReadonlySet<string> = new Set(DOCUMENT_MEMBERS);
@@ -76,7 +76,7 @@ function damaged(bytes: Buffer, problem: string): Decoded<CheckpointDocument> {
 /** The boot is one of the first members, so that it is legible in most files that were cut or changed further on. */
 function legibleBoot(bytes: Buffer): { readonly bootId?: string } {
   const head = bytes.toString('latin1', 0, HEAD_BYTES);
-  const bootId = /^\{"format":[0-9]+,\n"generation":[0-9]+,\n"bootId":"([0-9a-f-]{36})",\n/.exec(head)?.[1];
+  const bootId = /^\{"format":[0-9]+,\n(?:"generation":[0-9]+,\n)?"bootId":"([0-9a-f-]{36})",\n/.exec(head)?.[1];
   return bootId === undefined ? {} : { bootId };
 }
 

@@ -6,6 +6,7 @@ import { headOf, seal } from './envelope.js';
 import { ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 import { endsOfLines } from './lease-lines.js';
 import { ListLines } from './list-lines.js';
+import { PrefixHash } from './prefix-hash.js';
 
 /** Ends every member. */
 const NEXT = ',\n';
@@ -16,6 +17,7 @@ export class CheckpointEncoder {
   readonly #limits = new ListLines(JSON.stringify);
   readonly #tombstones = new ListLines((tombstone: Tombstone) => objectText(tombstone, TOMBSTONE_MEMBERS));
   readonly #leases = new ListLines(leaseText);
+  readonly #hash = new PrefixHash();
   #read: { readonly leases: readonly LeaseEntry[]; readonly lines: Buffer } | undefined;
 
   /**
@@ -33,14 +35,16 @@ export class CheckpointEncoder {
       document;
     this.#takeRead();
     const pieces = new Pieces(FORMAT);
-    pieces.members({ generation, bootId, writtenAt, eventSeq });
+    pieces.members({ bootId });
     pieces.list('plugins', plugins, this.#plugins);
     pieces.list('limits', limits, this.#limits);
     pieces.list('tombstones', tombstones, this.#tombstones);
     pieces.members({ csi: Object.fromEntries(csi), ledger: { state: ledger } });
     pieces.list('leases', leases, this.#leases);
+    // What each generation has otherwise comes last: the hash of all before it is known from the generation before.
+    pieces.members({ generation, writtenAt, eventSeq });
     pieces.add(Buffer.from([...extra].map(memberText).join('')));
-    return pieces.sealed();
+    return pieces.sealed((bytes) => this.#hash.of(bytes));
   }
 
   /** Takes the lines of leases that were read, to be written again as they are. They are not changed any more. */
@@ -91,8 +95,8 @@ class Pieces {
     return undefined;
   }
 
-  sealed(): Buffer {
-    const bytes = seal(this.#format, this.#all);
+  sealed(hashOf: (bytes: Buffer) => string): Buffer {
+    const bytes = seal(this.#format, this.#all, hashOf);
     for (const placed of this.#placed) placed(bytes);
     return bytes;
   }

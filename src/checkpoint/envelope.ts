@@ -17,8 +17,13 @@ export type Opened =
  * Puts the members of a JSON object between format number and checksum; the result is one JSON object.
  *
  * @param members text of the members in any number of pieces, each member ended by a comma and a line feed
+ * @param hashOf SHA-256 in hexadecimal; PrefixHash.of (prefix-hash) where generations follow each other
  */
-export function seal(format: number, members: readonly Uint8Array[]): Buffer {
+export function seal(
+  format: number,
+  members: readonly Uint8Array[],
+  hashOf: (bytes: Buffer) => string = sha256,
+): Buffer {
   const pieces = [headOf(format), ...members, Buffer.from(SEAL)];
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const bytes = Buffer.allocUnsafeSlow(length + SEAL_BYTES);
@@ -27,7 +32,7 @@ export function seal(format: number, members: readonly Uint8Array[]): Buffer {
     bytes.set(piece, at);
     at += piece.length;
   }
-  bytes.write(createHash('sha256').update(bytes.subarray(0, length)).digest('hex') + END, length, 'latin1');
+  bytes.write(hashOf(bytes.subarray(0, length)) + END, length, 'latin1');
   return bytes;
 }
 
@@ -50,9 +55,13 @@ export function unseal(bytes: Buffer): Opened {
     return damaged(`it does not end with a checksum: it was cut off or added to, ${bytes.length} bytes are there`);
   }
   const claimed = bytes.toString('latin1', split, split + HEX_CHARS);
-  const found = createHash('sha256').update(bytes.subarray(0, split)).digest('hex');
-  if (claimed !== found) return damaged('its checksum does not fit its bytes: something changed them');
+  if (claimed !== sha256(bytes.subarray(0, split)))
+    return damaged('its checksum does not fit its bytes: something changed them');
   return { kind: 'sealed', format: Number(format) };
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 function endsWell(bytes: Buffer): boolean {

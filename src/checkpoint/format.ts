@@ -6,16 +6,16 @@ export const FORMAT = 2;
 /** The members of a document that format 2 knows, in the order in which they are written. */
 export const DOCUMENT_MEMBERS = [
   'format',
-  'generation',
   'bootId',
-  'writtenAt',
-  'eventSeq',
   'plugins',
   'limits',
   'tombstones',
   'csi',
   'ledger',
   'leases',
+  'generation',
+  'writtenAt',
+  'eventSeq',
   'sha256',
 ] as const;
 /** The members of an entry of `plugins`. */

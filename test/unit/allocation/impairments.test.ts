@@ -206,35 +206,3 @@ describe('a look at the devices of leases', () => {
     assert.deepEqual([seen().offers, fake.pending], [8, 0]);
   });
 });
-
-describe('the ledger', () => {
-  it('counts leases by uid as they come and go', () => {
-    const ledger = new Ledger();
-    const entries = ['a', 'b', 'c'].map((id) => entryOf(id, []));
-    for (const entry of entries) ledger.add(entry);
-    for (const entry of entries) ledger.add(entry);
-    ledger.remove('a');
-    ledger.remove('a');
-    assert.deepEqual([...ledger.countsOfUids()], [[4001, 2]]);
-    ledger.remove('b');
-    ledger.remove('c');
-    assert.deepEqual([...ledger.countsOfUids()], []);
-  });
-
-  it('knows the leases of a resource without looking at others, also when a plugin preferred other devices', () => {
-    const ledger = new Ledger();
-    const [first, second] = [entryOf('a', ['v/r0', 'v/r1']), entryOf('b', ['v/r1'])];
-    for (const entry of [first, first, second]) ledger.add(entry);
-    const preferred = { resource: 'v/r1', devices: [{ id: 'better', numaNodes: [] }] };
-    first.lease = { ...first.lease, granted: first.lease.granted.with(1, preferred) };
-    second.lease = Object.defineProperty({ ...second.lease }, 'granted', { get: () => assert.fail('not asked for') });
-    assert.deepEqual([...ledger.takenOf('v/r0').keys()], ['a of v/r0']);
-    second.lease = entryOf('b', ['v/r1']).lease;
-    assert.deepEqual([...ledger.takenOf('v/r1').keys()], ['better', 'b of v/r1']);
-    ledger.remove('a');
-    const has = ['v/r0', 'v/r1'].map((resource) => ledger.hasSome(resource));
-    assert.deepEqual([...ledger.takenOf('v/r1').keys(), ...has], ['b of v/r1', false, true]);
-    ledger.remove('b');
-    assert.deepEqual([ledger.takenOf('v/r1').size, ledger.hasSome('v/r1')], [0, false]);
-  });
-});

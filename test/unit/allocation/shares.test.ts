@@ -135,7 +135,7 @@ describe('an ordinary user that waits', () => {
       await ask(allocations, request(GPU, { key: 'has', ids: ['g0'] }), 0);
       await ask(allocations, request(GPU, { key: 'own', ids: ['g1'] }), STRANGER);
       if (gpu !== undefined)
-        gpu.devices = gpu.devices?.map((one) => (one.id === 'g3' ? { ...one, health: 'Unhealthy' } : one));
+        gpu.devices = gpu.devices.map((one) => (one.id === 'g3' ? { ...one, health: 'Unhealthy' } : one));
       const waiting = ask(allocations, raw, STRANGER);
       assert.equal(await ask(allocations, request(GPU, { key: 'k' }), 0), 'given');
       allocations.stop();
