@@ -44,14 +44,14 @@ export function addStatus(program: Command, terminal: Terminal): void {
 
 /** The summary at a time. */
 export function statusSummary(status: StatusView, now: number, paint: Paint): string {
-  const { broker, checkpoint, policy, plugins, resources } = status;
+  const { broker, policy, plugins, resources } = status;
   const sum = (of: 'capacity' | 'allocatable'): number => resources.reduce((total, each) => total + each[of], 0);
   const lines = [
     `plugin-broker ${visible(broker.version)} is ${paint(toneOfState(broker.phase), visible(broker.phase))} (pid ${broker.pid}, up ${ago(broker.startedAt, now)})`,
     ...[...broker.problems, ...policyProblem(status), ...ledgerProblem(status), ...frontProblems(status, now)].map(
       (problem) => paint('bad', `! ${visible(problem)}`),
     ),
-    `checkpoint  ${checkpointLine(checkpoint, now, paint)}`,
+    `checkpoint  ${checkpointLine(status, now, paint)}`,
     `policy      ${visible(policy.source)}, read ${ago(policy.loadedAt, now)} ago`,
     `plugins     ${countStates(plugins, paint)}; ${broker.restoredPlugins} came from the checkpoint at start`,
     ...leaseLine(status),
@@ -102,10 +102,12 @@ function frontLine(resources: readonly ResourceView[], paint: Paint): readonly s
   return fronted.length === 0 ? [] : [`kubelet     ${countStates(fronted, paint)}`];
 }
 
-function checkpointLine(checkpoint: StatusView['checkpoint'], now: number, paint: Paint): string {
+/** Its reason stands in a problem, where it is one. */
+function checkpointLine({ broker, checkpoint }: StatusView, now: number, paint: Paint): string {
   const written = checkpoint.lastWrite === '' ? 'never written' : `written ${ago(checkpoint.lastWrite, now)} ago`;
   const state = paint(toneOfState(checkpoint.state), visible(checkpoint.state));
-  const reason = checkpoint.reason === '' ? '' : ` (${visible(checkpoint.reason)})`;
+  const isTold = broker.problems.some((problem) => problem.includes(checkpoint.reason));
+  const reason = checkpoint.reason === '' || isTold ? '' : ` (${visible(checkpoint.reason)})`;
   return `${state}${reason}, generation ${checkpoint.generation}, ${bytes(checkpoint.bytes)}, ${written}`;
 }
 
