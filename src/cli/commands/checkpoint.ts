@@ -53,7 +53,9 @@ export function addCheckpoint(program: Command, terminal: Terminal, read: Checkp
 
 function headline(contents: CheckpointInspection, now: number): string {
   const { file, condition, format, generation, writtenAt, plugins } = contents;
-  const what = `${visible(file)} is ${condition}: format ${format}, generation ${generation}, ${bytes(contents.bytes)}`;
+  // A damaged file is of no format that could be believed.
+  const known = format === 0 ? 'unknown' : String(format);
+  const what = `${visible(file)} is ${condition}: format ${known}, generation ${generation}, ${bytes(contents.bytes)}`;
   return `${what}, ${counted(plugins.length, 'plugin')}, written ${ago(writtenAt, now)} ago`;
 }
 
