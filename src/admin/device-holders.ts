@@ -2,11 +2,11 @@
 import { ownerText, type Lease } from '../model/lease.js';
 import type { FrontView } from '../model/front.js';
 import { NO_FRONT, timeText, type HolderView } from '../model/views.js';
-import type { ResourceUse } from './plugin-views.js';
+import type { ResourceUse, TakenDevices } from './plugin-views.js';
 
 /** The sources of the answer. */
 export interface DeviceHolders {
-  readonly leases: { allocatedOf(resource: string): ReadonlyMap<string, Pick<Lease, 'id' | 'owner' | 'uid'>> };
+  readonly leases: { allocatedOf(resource: string): LeaseHolders };
   readonly consumers: { of(resource: string): string; why(resource: string): string };
   /** Towards a kubelet; undefined where the broker stands before none. */
   readonly kubelet:
@@ -16,6 +16,9 @@ export interface DeviceHolders {
       }
     | undefined;
 }
+
+/** The leases that have devices, by device. */
+type LeaseHolders = ReadonlyMap<string, { readonly lease: Pick<Lease, 'id' | 'owner' | 'uid'> }>;
 
 /** A container of a pod. */
 interface PodPart {
@@ -27,19 +30,7 @@ interface PodPart {
 /** The use of devices, computed each time it is read. */
 export function resourceUse({ leases, consumers, kubelet }: DeviceHolders): ResourceUse {
   return {
-    takenOf: (name) => {
-      const taken = new Map<string, HolderView>();
-      for (const [device, { namespace, pod, container }] of kubelet?.owners.of(name) ?? [])
-        taken.set(device, {
-          lease: '',
-          owner: ownerText({ namespace, name: pod, part: container }),
-          kind: 'pod',
-          uid: undefined,
-        });
-      for (const [device, { id, owner, uid }] of leases.allocatedOf(name))
-        taken.set(device, { lease: id, owner: ownerText(owner), kind: owner.bind, uid });
-      return taken;
-    },
+    takenOf: (name) => new Holders(leases.allocatedOf(name), kubelet?.owners.of(name) ?? new Map()),
     consumerOf: (name) => consumers.of(name),
     front: (name) => {
       const view = kubelet?.front.view(name);
@@ -48,4 +39,40 @@ export function resourceUse({ leases, consumers, kubelet }: DeviceHolders): Reso
       return why === '' ? shown : { ...shown, reason: why, stays: true };
     },
   };
+}
+
+/** The holders of the devices of one resource. Most readers count them: each is shown when it is asked for. */
+class Holders implements TakenDevices {
+  readonly #leases: LeaseHolders;
+  readonly #pods: ReadonlyMap<string, PodPart>;
+
+  constructor(leases: LeaseHolders, pods: ReadonlyMap<string, PodPart>) {
+    this.#leases = leases;
+    this.#pods = pods;
+  }
+
+  get size(): number {
+    let size = this.#leases.size;
+    for (const device of this.#pods.keys()) if (!this.#leases.has(device)) size += 1;
+    return size;
+  }
+
+  get(device: string): HolderView | undefined {
+    const lease = this.#leases.get(device)?.lease;
+    if (lease !== undefined) {
+      const { id, owner, uid } = lease;
+      return { lease: id, owner: ownerText(owner), kind: owner.bind, uid };
+    }
+    const part = this.#pods.get(device);
+    if (part === undefined) return undefined;
+    const { namespace, pod, container } = part;
+    return { lease: '', owner: ownerText({ namespace, name: pod, part: container }), kind: 'pod', uid: undefined };
+  }
+
+  *[Symbol.iterator](): Iterator<[string, HolderView]> {
+    for (const device of new Set([...this.#pods.keys(), ...this.#leases.keys()])) {
+      const holder = this.get(device);
+      if (holder !== undefined) yield [device, holder];
+    }
+  }
 }

@@ -93,7 +93,8 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
 }
 
 /** The holders of a resource's devices, by device. */
-export type TakenDevices = ReadonlyMap<string, HolderView>;
+export type TakenDevices = Pick<ReadonlyMap<string, HolderView>, 'size' | 'get'> &
+  Iterable<readonly [string, HolderView]>;
 
 /** The use of a resource's devices: `resourceUse` (admin/device-holders). */
 export interface ResourceUse {

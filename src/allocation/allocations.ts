@@ -71,9 +71,9 @@ export class Allocations implements LeaseSource {
     return this.#ledger.get(id)?.cdi;
   }
 
-  /** Leases and marks that have devices of a resource; `allocated` counts them. */
-  allocatedOf(resource: string): ReadonlyMap<string, Lease> {
-    return new Map([...this.#ledger.takenOf(resource)].map(([id, { lease }]) => [id, lease]));
+  /** Leases and marks that have devices of a resource, by device, as they are at any time; `allocated` counts them. */
+  allocatedOf(resource: string): ReadonlyMap<string, Pick<Entry, 'lease'>> {
+    return this.#ledger.takenOf(resource);
   }
 
   /**

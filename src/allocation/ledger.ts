@@ -210,9 +210,9 @@ export function resourcesOf({ lease }: Pick<Entry, 'lease'>): ReadonlySet<string
 /** A lease as it goes on the disk. */
 export function recordOf({ lease, renewed }: Pick<Entry, 'lease' | 'renewed'>): LeaseRecord {
   const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId, recovers } = lease;
-  const record = {
+  return {
     ...{ id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId },
     ...(recovers === undefined ? {} : { recovers }),
+    ...(renewed === undefined ? {} : { renewed }),
   };
-  return renewed === undefined ? record : { ...record, renewed };
 }

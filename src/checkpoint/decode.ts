@@ -63,10 +63,13 @@ export function decodeCheckpoint(
 }
 
 /** @throws Malformed */
-function decodeLeases(parsed: readonly unknown[]): readonly LeaseEntry[] {
+function decodeLeases(parsed: Iterable<unknown>): readonly LeaseEntry[] {
   const plain = new PlainLeases();
   const document = new Members({});
-  return parsed.map((value, at) => plain.take(value) ?? decodeLease(new Members(value, document, 'leases', at)));
+  const leases: LeaseEntry[] = [];
+  for (const value of parsed)
+    leases.push(plain.take(value) ?? decodeLease(new Members(value, document, 'leases', leases.length)));
+  return leases;
 }
 
 function damaged(bytes: Buffer, problem: string): Decoded<CheckpointDocument> {

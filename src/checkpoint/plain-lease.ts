@@ -106,6 +106,9 @@ function takeAnswer(answer: unknown): answer is PluginAnswer {
   if (variables === undefined || notes === undefined) return false;
   answer['envs'] = variables;
   answer['annotations'] = notes;
+  answer['mounts'] = NOTHING;
+  answer['devices'] = NOTHING;
+  if (cdiDevices.length === 0) answer['cdiDevices'] = NOTHING;
   return true;
 }
 

@@ -4,7 +4,7 @@ import type { CheckpointView } from '../model/views.js';
 import type { Decoded } from './decode.js';
 import type { NamedEntry } from './file-port.js';
 
-/** Between documents and bytes: `checkpointCodec` (checkpoint/codec). */
+/** Between documents and bytes: `CheckpointCodec` (checkpoint/codec). */
 export interface Codec<T> {
   /** @param most bytes that can be read again: dispensable parts are left out where there would be more */
   encode(document: T, most?: number): Buffer;

@@ -1,6 +1,6 @@
 // Gives the daemon its packages and disks: the only place that knows all adapters.
 import path from 'node:path';
-import { checkpointCodec } from '../checkpoint/codec.js';
+import { CheckpointCodec } from '../checkpoint/codec.js';
 import { emptyDocument } from '../checkpoint/document.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { FramePaces } from '../flood/frame-paces.js';
@@ -64,7 +64,13 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     bootId,
     bootMs: uptimeMs,
     openLimiter: bottleneckLimiters(clock),
-    file: new LowdbFile(files, path.join(state, 'checkpoint.json'), checkpointCodec(), clock, emptyDocument(bootId)),
+    file: new LowdbFile(
+      files,
+      path.join(state, 'checkpoint.json'),
+      new CheckpointCodec(),
+      clock,
+      emptyDocument(bootId),
+    ),
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
     ...{ users, paths },

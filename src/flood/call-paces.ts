@@ -4,7 +4,10 @@ import type { CallTurns } from '../model/call-turns.js';
 import { processKey, strangerUser, type Caller } from '../model/ids.js';
 import { accountsOf, type AccountsOf, type PacePorts } from './accounts.js';
 
-/** The pace of a process that is refused again and again, and of its user, which may have several such processes. */
+/**
+ * The pace of a process that is refused again and again, and of its user, which may have several such processes. Of no process, and
+ * of no user, do more connections wait (flood.connections) than turns are given `ahead`.
+ */
 const REFUSED = {
   process: { intervalMs: 100, burst: 1, ahead: 256 },
   user: { intervalMs: 25, burst: 4, ahead: 2_048 },

@@ -1,5 +1,4 @@
 // How many connections one process may open and hold, one ordinary user open, and all together: `flood.connections`.
-import type { Alarm } from '../kernel/clock.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import { processKey, strangerUser, type Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
@@ -10,6 +9,7 @@ import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
+import { Shortage } from './shortage.js';
 import { UserConnections, type TurnedAway } from './user-connections.js';
 
 /** Processes counted apart; newcomers past that are counted together. */
@@ -18,9 +18,6 @@ const MAX_PROCESSES = 4_096;
 const ALL = 'all';
 /** While all are taken, processes with this part of all are shown in `limits`; it ends when as many are free. */
 const LARGE_PART = 16;
-
-/** It is no longer crowded when no newcomer has met the limit for so long, and a large part of all is free again. */
-const CALM_MS = 3000;
 
 /** May a connection stay? A refused one is to be closed at once; a counted one is released once when it is closed. */
 export type ConnectionVerdict =
@@ -83,15 +80,17 @@ export class ConnectionBudget {
   readonly #users: UserConnections;
   /** Why newcomers are kept out, as it was told last: all are open, or users connect too often. */
   readonly #why: { all?: string | undefined; users?: string | undefined } = {};
+  /** All are open. */
+  readonly #crowd: Shortage;
   #settings: FloodSettings;
   #open = 0;
-  /** Runs while it is crowded. */
-  #calm: Alarm | undefined;
 
   constructor(settings: FloodSettings, ports: ConnectionBudgetPorts) {
     this.#settings = settings;
     this.#ports = ports;
     this.#users = new UserConnections(settings, { ...ports, crowded: (users) => this.#tell({ users }) });
+    const over = (): void => this.#tell({ all: undefined });
+    this.#crowd = new Shortage(ports.clock, over, () => !this.#hasLittleRoom);
   }
 
   /** Connections that were let in and not released. */
@@ -167,7 +166,7 @@ export class ConnectionBudget {
 
   /** Stops all limiters. */
   close(): void {
-    this.#calm?.cancel();
+    this.#crowd.close();
     this.#users.close();
     this.#entries.close();
   }
@@ -175,7 +174,7 @@ export class ConnectionBudget {
   /** Processes that hold more connections than usual, and users and processes that were refused one. */
   views(): LimitView[] {
     const { mode, connections } = this.#settings;
-    const isLarge = ({ open }: Entry): boolean => this.#calm !== undefined && open * LARGE_PART >= connections.total;
+    const isLarge = ({ open }: Entry): boolean => this.#crowd.isOn && open * LARGE_PART >= connections.total;
     const noticed = this.#entries
       .all()
       .filter((entry) => isLarge(entry) || (entry.exceeded > 0 && !this.#isForgettable(entry)));
@@ -238,15 +237,7 @@ export class ConnectionBudget {
 
   /** Told as a condition until there is room again. */
   #tellCrowded(): void {
-    const { clock } = this.#ports;
-    const isNew = this.#calm === undefined;
-    this.#calm?.cancel();
-    const look = (): void => {
-      this.#calm = this.#hasLittleRoom ? clock.alarm(CALM_MS, look) : undefined;
-      if (this.#calm === undefined) this.#tell({ all: undefined });
-    };
-    this.#calm = clock.alarm(CALM_MS, look);
-    if (!isNew) return;
+    if (!this.#crowd.meet()) return;
     const { total } = this.#settings.connections;
     this.#tell({
       all: `all ${String(total)} connections of flood.connections.total are open, so newcomers take the place of idle ones, or cannot connect to kubelet.sock: see in \`plugin-broker limits\` who holds them`,

@@ -1,9 +1,7 @@
 // Plugins' connections may not take the last file descriptors: those are for the checkpoint, for sockets that are looked at, and
 // for dialling admitted plugins. While only they are left, newcomers are closed at once, which costs the broker nothing.
-import type { Alarm, Clock } from '../kernel/clock.js';
-
-/** The shortage ends after this long without a connection turned away, so that it does not begin again and again. */
-const CALM_MS = 3000;
+import type { Clock } from '../kernel/clock.js';
+import { Shortage } from './shortage.js';
 
 /** The parts of the reserve. */
 export interface ReserveParts<Connection> {
@@ -20,12 +18,13 @@ export interface ReserveParts<Connection> {
 /** Knows whether another connection may be taken. */
 export class DescriptorReserve<Connection> {
   readonly #parts: ReserveParts<Connection>;
-  /** When to look whether it is over; undefined while all is well. */
-  #calm: Alarm | undefined;
-  #isClosed = false;
+  readonly #shortage: Shortage;
 
   constructor(parts: ReserveParts<Connection>) {
     this.#parts = parts;
+    const { clock, degraded, descriptors } = parts;
+    const over = (): void => degraded(undefined);
+    this.#shortage = new Shortage(clock, over, () => !descriptors.areScarce());
   }
 
   /**
@@ -47,24 +46,13 @@ export class DescriptorReserve<Connection> {
 
   /** Stops looking. */
   close(): void {
-    this.#isClosed = true;
-    this.#calm?.cancel();
+    this.#shortage.close();
   }
 
   #begin(what: string): void {
-    if (this.#isClosed) return;
-    const isNew = this.#calm === undefined;
-    this.#calm?.cancel();
-    this.#calm = this.#parts.clock.alarm(CALM_MS, this.#lookAgain);
-    if (!isNew) return;
+    if (!this.#shortage.meet()) return;
     this.#parts.degraded(
       `${what}, so plugins cannot connect to kubelet.sock: raise LimitNOFILE (ulimit -n), or see in \`plugin-broker limits\` who holds connections`,
     );
   }
-
-  readonly #lookAgain = (): void => {
-    if (!this.hasRoom()) return;
-    this.#calm = undefined;
-    this.#parts.degraded(undefined);
-  };
 }

@@ -1,6 +1,5 @@
 // How many connections one ordinary user may open, with all its processes together. Each process has a budget of its own
 // (connection-budget), and a user as many processes, one after the other, as it likes.
-import type { Alarm } from '../kernel/clock.js';
 import { strangerUser } from '../model/ids.js';
 import type { BucketSettings, FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
@@ -9,15 +8,13 @@ import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
+import { CALM_MS, Shortage } from './shortage.js';
 
 /** The uid of users that are counted together, because there are too many. */
 const OTHERS = -1;
 
 /** A user has at least these: enough for a hundred plugins that start in the same second, with ten connections each. */
 const AT_LEAST: BucketSettings = { burst: 1_024, intervalMs: 10 };
-
-/** It is over when nobody was turned away for so long. */
-const CALM_MS = 3_000;
 
 /**
  * The ports of the limit. `crowded` is told which users are turned away (one sentence), and when none is any more (undefined).
@@ -47,13 +44,14 @@ interface Entry {
 export class UserConnections {
   readonly #ports: UserConnectionPorts;
   readonly #entries = new Limiters<Entry>();
+  /** Somebody is turned away. */
+  readonly #shortage: Shortage;
   #settings: FloodSettings;
-  /** Runs while somebody is turned away. */
-  #calm: Alarm | undefined;
 
   constructor(settings: FloodSettings, ports: UserConnectionPorts) {
     this.#settings = settings;
     this.#ports = ports;
+    this.#shortage = new Shortage(ports.clock, () => ports.crowded?.(undefined));
   }
 
   /**
@@ -69,10 +67,13 @@ export class UserConnections {
     entry.lastExceededMs = now;
     const isObserved = this.#settings.mode === 'observe';
     this.#ports.metrics.floodExceeded('connections', isObserved ? 'observe' : 'disconnect');
+    if (!isObserved) this.#shortage.meet();
     if (!isNew) return isObserved ? undefined : SILENTLY;
     const sentence = `${whoIs(entry)} connect more often than one user may (${figures(entry.limiter.settings)}); the connection is closed, and so are further ones`;
     if (!isObserved) {
-      this.#tell(entry);
+      this.#ports.crowded?.(
+        `${whoIs(entry)} connect so often that their connections are closed at once, and no plugin of theirs can register: see \`plugin-broker limits\``,
+      );
       return { sentence };
     }
     const message = `${sentence}, if flood.mode were enforce`;
@@ -104,23 +105,8 @@ export class UserConnections {
 
   /** Stops all limiters. */
   close(): void {
-    this.#calm?.cancel();
+    this.#shortage.close();
     this.#entries.close();
-  }
-
-  /** Told as a condition until nobody is turned away any more. */
-  #tell(entry: Entry): void {
-    const { clock, crowded } = this.#ports;
-    crowded?.(
-      `${whoIs(entry)} connect so often that their connections are closed at once, and no plugin of theirs can register: see \`plugin-broker limits\``,
-    );
-    const look = (): void => {
-      const last = Math.max(...this.#entries.all().map(({ lastExceededMs }) => lastExceededMs));
-      const leftMs = last + CALM_MS - clock.mono();
-      this.#calm = leftMs > 0 ? clock.alarm(leftMs, look) : undefined;
-      if (this.#calm === undefined) crowded?.(undefined);
-    };
-    this.#calm ??= clock.alarm(CALM_MS, look);
   }
 
   /** Undefined of root, of the broker's own user and where the caller is unknown. */

@@ -6,7 +6,14 @@ import { Until } from '../kernel/until.js';
 import type { DeviceMethod } from '../model/device-use.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
-import { FrontFailure, type DeviceCall, type FrontedResources, type FrontOwners, type FrontWire } from './ports.js';
+import {
+  FrontFailure,
+  type DeviceCall,
+  type FrontedResources,
+  type FrontOwners,
+  type FrontWire,
+  type ResourceNow,
+} from './ports.js';
 import { standingOf, type Speculation } from './standing.js';
 
 /** The kubelet gives PreStartContainer 30 s: calls that wait at the gate are answered before. */
@@ -110,9 +117,10 @@ export class FrontCalls {
     const taken = await owners.takenBy(resource, ids, signal);
     if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
     for (;;) {
-      const instanceId = await this.#whenOpen('allocate', until, signal);
+      const now = await this.#whenOpen('allocate', until, signal);
+      const { instanceId } = now;
       // One that went unhealthy a moment ago is the plugin's to judge: the kubelet will learn of it.
-      this.#refuse(ids, 'unlisted');
+      this.#refuse(now, ids, 'unlisted');
       try {
         owners.giving(resource, ids);
         const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
@@ -128,35 +136,33 @@ export class FrontCalls {
   }
 
   async #preStart(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
-    const { wire, clock, limits, resources, resource, gateWaited } = this.#ports;
+    const { wire, clock, limits, gateWaited } = this.#ports;
     const since = clock.mono();
     const until = since + GATE_MS;
-    const instanceId = await this.#whenOpen('preStart', until, signal);
+    const now = await this.#whenOpen('preStart', until, signal);
     gateWaited((clock.mono() - since) / 1000);
-    this.#refuse(ids, 'unhealthy');
-    if (resources.now(resource)?.options.preStartRequired !== true) return wire.started;
+    this.#refuse(now, ids, 'unhealthy');
+    if (!now.options.preStartRequired) return wire.started;
     const limitMs = Math.max(1, Math.min(limits.preStartMs, until - clock.mono()));
-    return this.#pass(instanceId, { method: 'PreStartContainer', request, limitMs }, signal);
+    return this.#pass(now.instanceId, { method: 'PreStartContainer', request, limitMs }, signal);
   }
 
   /** Plugins answer for devices that they have not. @param from unhealthy: unlisted ones, too @throws FrontFailure */
-  #refuse(ids: readonly string[], from: 'unlisted' | 'unhealthy'): void {
-    const { resources, resource, wire } = this.#ports;
-    const now = resources.now(resource);
-    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list, ids);
+  #refuse(now: ResourceNow, ids: readonly string[], from: 'unlisted' | 'unhealthy'): void {
+    const health = this.#ports.wire.healthOf(now.list, ids);
     const bad = ids.find((id) => (from === 'unhealthy' ? health.get(id) !== true : !health.has(id)));
     if (bad === undefined) return;
     const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';
     throw this.#failure('FAILED_PRECONDITION', `device ${JSON.stringify(bad)} ${what}`);
   }
 
-  /** Waits until the plugin can be asked. @returns its instance @throws FrontFailure */
-  async #whenOpen(way: 'allocate' | 'preStart', until: number, signal: AbortSignal): Promise<string> {
+  /** Waits until the plugin can be asked. @returns the resource at that moment @throws FrontFailure */
+  async #whenOpen(way: 'allocate' | 'preStart', until: number, signal: AbortSignal): Promise<ResourceNow> {
     const { resources, resource, clock, speculation } = this.#ports;
     for (;;) {
       const now = resources.now(resource);
       const { [way]: verdict } = standingOf(now, speculation());
-      if (now !== undefined && verdict === 'open' && now.instanceId !== this.#silent) return now.instanceId;
+      if (now !== undefined && verdict === 'open' && now.instanceId !== this.#silent) return now;
       if (verdict === 'refused') throw this.#failure('FAILED_PRECONDITION', `its plugin is ${describe(now)}`);
       const leftMs = until - clock.mono();
       if (verdict === 'open' && (way === 'allocate' || leftMs <= 0)) {

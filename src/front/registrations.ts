@@ -1,9 +1,12 @@
 // Registers that are under way, of all resources. A kubelet that starts calls our second sockets by itself, and is as busy with
-// them as with those that Register names: while it may admit pods the first list counts, so the second socket waits a little.
+// them as with those that Register names: the first list counts, so the second sockets wait until all have one.
 import type { Clock } from '../kernel/clock.js';
 
-/** A second socket waits at most this long: each of the two ways to the kubelet is there in case the other one fails. */
-const LIMIT_MS = 250;
+/**
+ * A second socket waits at most this long: each of the two ways to the kubelet is there in case the other one fails. A kubelet on
+ * a slow machine calls a hundred resources back within this time, and pods that it admits at its start are lost long before.
+ */
+const LIMIT_MS = 1000;
 
 /** Counts them. */
 export class Registrations {
@@ -24,7 +27,7 @@ export class Registrations {
     return end;
   }
 
-  /** Calls back once: at once when none is under way, else when all are over, or a quarter of a second later. */
+  /** Calls back once: at once when none is under way, else when all are over, or a second later. */
   after(go: () => void): void {
     if (this.#underWay.size === 0) {
       go();

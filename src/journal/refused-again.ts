@@ -1,6 +1,7 @@
 // Plugins that are refused again and again: each refusal is an event of its own, and a status that counts states would say that
 // all is well, because a plugin that never came in has no state.
 import type { Clock } from '../kernel/clock.js';
+import { enterLast } from '../kernel/enter-last.js';
 import type { EventDraft, EventSink } from '../model/event.js';
 import { strangerUser, type UserFacts } from '../model/ids.js';
 import { isOfTime } from '../model/reasons.js';
@@ -33,6 +34,7 @@ export class RefusedAgain implements EventSink {
   readonly #sink: EventSink;
   readonly #clock: Clock;
   readonly #facts: UserFacts;
+  /** The one that was silent longest is first. */
   readonly #rows = new Map<string, Row>();
 
   /** @param facts tell the users apart whose rows have a share */
@@ -58,20 +60,15 @@ export class RefusedAgain implements EventSink {
     const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
     if (stranger === undefined) row.stranger = undefined;
     Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft });
-    // Re-entered, so that the first is the one that was silent longest.
-    const isNew = !this.#rows.delete(key);
-    this.#rows.set(key, row);
-    if (isNew) this.#makeRoom(stranger);
+    if (stranger !== undefined && !this.#rows.has(key)) this.#makeRoomFor(stranger);
+    enterLast(this.#rows, key, row, MOST_COUNTED);
   }
 
-  #makeRoom(stranger: number | undefined): void {
-    if (stranger !== undefined) {
-      const own = [...this.#rows].filter(([, row]) => row.stranger === stranger);
-      const [silent] = own;
-      if (own.length > MOST_COUNTED / SHARES && silent !== undefined) this.#rows.delete(silent[0]);
-    }
-    const [silent] = this.#rows.keys();
-    if (this.#rows.size > MOST_COUNTED && silent !== undefined) this.#rows.delete(silent);
+  /** Forgets the row of a user that was silent longest, where its share is full. */
+  #makeRoomFor(stranger: number): void {
+    const own = [...this.#rows].filter(([, row]) => row.stranger === stranger);
+    const [silent] = own;
+    if (own.length >= MOST_COUNTED / SHARES && silent !== undefined) this.#rows.delete(silent[0]);
   }
 
   /** The plugins and sockets that are refused again and again now, the newest refusal first. */

@@ -60,3 +60,50 @@ export class Pace {
     return Math.max(this.#fullAt, now) + costMs;
   }
 }
+
+/** How often a piece of work is done. */
+export interface TurnFigures {
+  readonly intervalMs: number;
+  /** Pieces at once after a pause. */
+  readonly burst: number;
+  /** Turns that are given ahead at most; undefined: as many as are asked for. */
+  readonly ahead?: number;
+}
+
+/** The turns of one account: its pieces of work have the same cost. */
+export class Turns {
+  readonly #intervalMs: number;
+  readonly #pace: Pace;
+  /** The longest wait for a turn. */
+  readonly aheadMs: number;
+
+  constructor({ intervalMs, burst, ahead = Infinity }: TurnFigures) {
+    this.#intervalMs = intervalMs;
+    this.aheadMs = ahead * intervalMs;
+    this.#pace = new Pace(burst * intervalMs, this.aheadMs);
+  }
+
+  /** Milliseconds to the next turn. */
+  waitMs(now: number): number {
+    return this.#pace.waitMs(this.#intervalMs, now);
+  }
+
+  /** Takes so many turns. @returns milliseconds until they come */
+  book(count: number, now: number): number {
+    return this.#pace.book(count * this.#intervalMs, now);
+  }
+
+  /** Takes the next turn, if it is there now. @returns whether it is */
+  take(now: number): boolean {
+    return this.#pace.take(this.#intervalMs, now);
+  }
+
+  /** Gives a turn back that was booked. */
+  giveBack(): void {
+    this.#pace.giveBack(this.#intervalMs);
+  }
+
+  isFull(now: number): boolean {
+    return this.#pace.isFull(now);
+  }
+}

@@ -1,55 +1,42 @@
 // A pace of each of several, such as users: so many turns at once, and one more each interval.
-import { Pace } from './pace.js';
+import { Turns, type TurnFigures } from './pace.js';
 
 /** Accounts that are kept; beyond them the one that was asked for longest ago is forgotten. */
 const MOST = 1024;
 
-/** The size of each account. */
-export interface PaceFigures {
-  /** Turns at once after a pause. */
-  readonly burst: number;
-  /** Milliseconds until there is one more. */
-  readonly intervalMs: number;
-}
-
 /** Accounts of the same size. One that is full is forgotten: nobody gains by it when it is opened again. Pure: the time comes in. */
 export class Paces<Key> {
-  readonly #burst: number;
-  readonly #intervalMs: number;
+  readonly #figures: TurnFigures;
   /** The one that was asked for last is last. */
-  readonly #paces = new Map<Key, Pace>();
+  readonly #accounts = new Map<Key, Turns>();
 
-  constructor({ burst, intervalMs }: PaceFigures) {
-    this.#burst = burst;
-    this.#intervalMs = intervalMs;
+  constructor(figures: TurnFigures) {
+    this.#figures = figures;
   }
 
   /** Milliseconds until the next turn of one. */
   waitMs(key: Key, now: number): number {
-    return this.#paces.get(key)?.waitMs(this.#intervalMs, now) ?? 0;
+    return this.#accounts.get(key)?.waitMs(now) ?? 0;
   }
 
   /** Takes the next turn of one, if it is there now. @returns whether it is */
   take(key: Key, now: number): boolean {
-    return this.#asked(key, now, (pace) => pace.take(this.#intervalMs, now));
+    return this.#asked(key, now, (turns) => turns.take(now));
   }
 
   /** Takes the next turn of one. @returns milliseconds until it comes, and takes it back */
   book(key: Key, now: number): { readonly waitMs: number; readonly giveBack: () => void } {
-    return this.#asked(key, now, (pace) => ({
-      waitMs: pace.book(this.#intervalMs, now),
-      giveBack: () => pace.giveBack(this.#intervalMs),
-    }));
+    return this.#asked(key, now, (turns) => ({ waitMs: turns.book(1, now), giveBack: () => turns.giveBack() }));
   }
 
-  #asked<T>(key: Key, now: number, ask: (pace: Pace) => T): T {
-    const pace = this.#paces.get(key) ?? new Pace(this.#burst * this.#intervalMs);
-    this.#paces.delete(key);
-    this.#paces.set(key, pace);
-    const answer = ask(pace);
-    for (const [oldest, old] of this.#paces) {
-      if (!old.isFull(now) && this.#paces.size <= MOST) break;
-      this.#paces.delete(oldest);
+  #asked<T>(key: Key, now: number, ask: (turns: Turns) => T): T {
+    const turns = this.#accounts.get(key) ?? new Turns(this.#figures);
+    this.#accounts.delete(key);
+    this.#accounts.set(key, turns);
+    const answer = ask(turns);
+    for (const [oldest, old] of this.#accounts) {
+      if (!old.isFull(now) && this.#accounts.size <= MOST) break;
+      this.#accounts.delete(oldest);
     }
     return answer;
   }

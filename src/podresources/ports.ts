@@ -1,5 +1,5 @@
 // The ports of PodResources, and its interface for the socket.
-import type { PaceFigures } from '../kernel/paces.js';
+import type { TurnFigures } from '../kernel/pace.js';
 import type { Device } from '../model/device.js';
 import type { Caller } from '../model/ids.js';
 import type { Pod, PodDevice } from './pods.js';
@@ -8,7 +8,7 @@ import type { Pod, PodDevice } from './pods.js';
  * How often one caller may ask, as of a kubelet. That has one bucket for everybody, so there one client that asks all the time
  * starves the others; here each process has its own.
  */
-export const KUBELET_RATE: PaceFigures = { burst: 10, intervalMs: 10 };
+export const KUBELET_RATE: TurnFigures = { burst: 10, intervalMs: 10 };
 
 /** The two forms of the API that clients speak. */
 export type PodResourcesVersion = 'v1' | 'v1alpha1';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { checkpointCodec } from '../../src/checkpoint/codec.js';
+import { CheckpointCodec } from '../../src/checkpoint/codec.js';
 import type { PluginFacts } from '../../src/checkpoint/document.js';
 import { emptyDocument } from '../../src/checkpoint/document.js';
 import type { ReceivedList } from '../../src/checkpoint/draft.js';
@@ -38,7 +38,7 @@ export function checkpointRig(files: FilePort, folder: string, clock: Clock, mor
   const bootId = more.bootId ?? 'boot-1';
   const lane = oneAtATime(files);
   const store = new CheckpointStore({
-    file: new LowdbFile(lane, `${folder}/checkpoint.json`, checkpointCodec(), clock, emptyDocument(bootId)),
+    file: new LowdbFile(lane, `${folder}/checkpoint.json`, new CheckpointCodec(), clock, emptyDocument(bootId)),
     lists: deviceListFiles(lane, `${folder}/devices`),
     folder,
     inventory: { holding: () => undefined },

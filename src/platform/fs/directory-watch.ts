@@ -5,7 +5,7 @@ import { mkdirSync, opendirSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/ports.js';
 import { asError } from '../../kernel/clock.js';
-import type { Pace } from '../../kernel/pace.js';
+import type { Turns } from '../../kernel/pace.js';
 import { isOwnShortage } from '../../model/ids.js';
 import { systemClock } from '../time/system-clock.js';
 import { eventBudget, PacedWatch } from './paced-watch.js';
@@ -66,7 +66,7 @@ export class DirectoryWatch {
   readonly #events: WatchEvents;
   readonly #followed = new Map<string, Followed>();
   /** By name of the root: directories below it, and the events that they share. */
-  readonly #tops = new Map<string, { count: number; readonly budget: Pace }>();
+  readonly #tops = new Map<string, { count: number; readonly budget: Turns }>();
   #isOn = false;
   /** A directory could not be watched since it was set up: no other is tried before it is set up anew. */
   #isFailing = false;

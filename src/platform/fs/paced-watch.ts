@@ -3,12 +3,10 @@
 // is dropped for a moment and looked at afterwards.
 import { watch, type FSWatcher } from 'node:fs';
 import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
-import { Pace } from '../../kernel/pace.js';
+import { Turns } from '../../kernel/pace.js';
 
-/** Events taken at once: a thousand plugins that start together raise as many. */
-const BURST = 2048;
-/** Events taken in a millisecond, in the long run. */
-const PER_MS = 1;
+/** Events taken: as many at once as a thousand plugins raise that start together, and one a millisecond in the long run. */
+const EVENTS = { burst: 2048, intervalMs: 1 };
 /** A directory that is too busy is let go for so long; twice as long each time it is so again soon, up to MOST_PAUSE_MS. */
 const PAUSE_MS = 250;
 const MOST_PAUSE_MS = 2000;
@@ -16,14 +14,14 @@ const MOST_PAUSE_MS = 2000;
 const SOON_MS = 1000;
 
 /** The events that may be taken, of one directory or of several that share them. */
-export function eventBudget(): Pace {
-  return new Pace(BURST / PER_MS);
+export function eventBudget(): Turns {
+  return new Turns(EVENTS);
 }
 
 /** The ports of the watch, and its listeners. */
 export interface PacedWatchPorts {
   readonly clock: Clock;
-  readonly budget: Pace;
+  readonly budget: Turns;
   /** Something changed: the name in the directory; a dot where that itself is concerned. */
   readonly changed: (name: string) => void;
   /** It was too busy and is watched again: everything in it may have changed. */
@@ -70,7 +68,7 @@ export class PacedWatch {
     this.#watcher = watcher;
     watcher.on('change', (_type, name) => {
       if (watcher !== this.#watcher) return;
-      if (budget.take(1 / PER_MS, clock.mono())) changed(String(name));
+      if (budget.take(clock.mono())) changed(String(name));
       else this.#rest();
     });
     watcher.on('error', (failure) => this.#failed(failure));

@@ -21,9 +21,6 @@ import { forgetPieces, RequestBytes } from './request-bytes.js';
 import { ACCEPTED_ENCODINGS, unpackNothing } from './uncompressed.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
-/** Carries the number of the connection into a call; set here, in place of any value of the client. */
-const CONNECTION_KEY = 'x-broker-connection';
-
 /** A connection that is to be closed stays this long, so that the last answer reaches its caller. */
 const ANSWER_LEAVES_MS = 50;
 
@@ -58,6 +55,7 @@ interface Open {
 /** A call that was taken; one that no handler asks about was answered by the library alone. */
 interface TakenCall {
   readonly stream: ServerHttp2Stream;
+  readonly open: Open | undefined;
   isHandled: boolean;
 }
 
@@ -71,14 +69,13 @@ export type BytesMethod = readonly [
 export class GrpcDoor {
   readonly #server: Server;
   readonly #options: DoorOptions;
-  readonly #open = new Map<number, Open>();
+  readonly #open = new Set<Open>();
   /** The connection of each interceptor's calls. */
-  readonly #labels = new WeakMap<object, Connection>();
+  readonly #labels = new WeakMap<object, Open>();
   /** By the metadata that a handler is given. */
   readonly #calls = new WeakMap<object, TakenCall>();
   /** The call that is looked at in this turn of the loop. */
   #taking: TakenCall | undefined;
-  #counter = 0;
   #isHushed = false;
 
   constructor(options: DoorOptions) {
@@ -122,10 +119,10 @@ export class GrpcDoor {
   }
 
   /** The connection a call came on, for its handler, which reports the outcome; undefined when it has gone. */
-  connectionOf(metadata: { get(key: string): (string | Buffer)[] }): Connection | undefined {
+  connectionOf(metadata: object): Connection | undefined {
     const call = this.#calls.get(metadata);
     if (call !== undefined) call.isHandled = true;
-    return this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]))?.connection;
+    return this.#ifOpen(call)?.connection;
   }
 
   /** Calls `closed` once, when nothing of a call waits here any more, whoever ended it; now, where that is so already. */
@@ -139,8 +136,8 @@ export class GrpcDoor {
    * Closes the connection a call came on, a moment after the call was answered: the answer is on its way for some turns
    * of the loop, and libraries forget one that arrives together with the end. Meanwhile no further call is taken.
    */
-  disconnect(metadata: { get(key: string): (string | Buffer)[] }): void {
-    const open = this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]));
+  disconnect(metadata: object): void {
+    const open = this.#ifOpen(this.#calls.get(metadata));
     open?.connection.slowDown();
     this.#options.clock.alarm(ANSWER_LEAVES_MS, () => void nextTurn().then(() => open?.socket.destroySoon()));
   }
@@ -151,17 +148,15 @@ export class GrpcDoor {
     if (this.#isHushed) return void socket.destroy();
     const connection = this.#options.accept(socket);
     if (connection === undefined) return;
-    this.#counter += 1;
-    const id = this.#counter;
     const open: Open = { connection, socket, calls: 0 };
-    this.#open.set(id, open);
-    const label = this.#label(id, open);
-    this.#labels.set(label, connection);
+    this.#open.add(open);
+    const label = this.#label(open);
+    this.#labels.set(label, open);
     const injector = this.#server.createConnectionInjector(
       experimental.createServerCredentialsWithInterceptors(ServerCredentials.createInsecure(), [label]),
     );
     socket.once('close', () => {
-      this.#open.delete(id);
+      this.#open.delete(open);
       injector.destroy();
     });
     injector.injectConnection(connection.stream);
@@ -173,9 +168,9 @@ export class GrpcDoor {
    */
   async hush(): Promise<void> {
     this.#isHushed = true;
-    for (const { connection } of this.#open.values()) connection.slowDown();
+    for (const { connection } of this.#open) connection.slowDown();
     // The answer of a call that ends meanwhile is on its way: its connection is left to `drain`.
-    const idle = [...this.#open.values()].filter(({ calls }) => calls === 0);
+    const idle = [...this.#open].filter(({ calls }) => calls === 0);
     await answersLeave();
     for (const { calls, socket } of idle) if (calls === 0) socket.destroy();
   }
@@ -185,7 +180,7 @@ export class GrpcDoor {
    * for: from Node 24 on, closing a server closes its sessions, and sessions that are closing count as closed for the library.
    */
   async drain(limitMs: number): Promise<void> {
-    const left = [...this.#open.values()].map(({ connection }) => untilClosed(connection.stream));
+    const left = [...this.#open].map(({ connection }) => untilClosed(connection.stream));
     this.#server.tryShutdown(() => undefined);
     await Promise.race([Promise.all(left), sleep(this.#options.clock, limitMs)]);
     await answersLeave();
@@ -195,18 +190,22 @@ export class GrpcDoor {
   /** Ends all connections at once. */
   destroy(): void {
     this.#server.forceShutdown();
-    for (const { socket } of this.#open.values()) socket.destroy();
+    for (const { socket } of this.#open) socket.destroy();
     this.#open.clear();
+  }
+
+  #ifOpen(call: TakenCall | undefined): Open | undefined {
+    return call?.open !== undefined && this.#open.has(call.open) ? call.open : undefined;
   }
 
   /** Counts a call as refused that is answered and reaches no handler: no method of ours, no gRPC, compressed, too large. */
   #watch(interceptors: readonly object[], stream: ServerHttp2Stream, go: () => void): void {
-    const connection = interceptors.map((one) => this.#labels.get(one)).find((found) => found !== undefined);
-    const call: TakenCall = { stream, isHandled: false };
+    const open = interceptors.map((one) => this.#labels.get(one)).find((found) => found !== undefined);
+    const call: TakenCall = { stream, open, isHandled: false };
     const judge = (): void => {
       if (call.isHandled || !stream.headersSent) return;
       call.isHandled = true;
-      connection?.answered(false);
+      open?.connection.answered(false);
     };
     this.#taking = call;
     go();
@@ -216,7 +215,7 @@ export class GrpcDoor {
     stream.once('close', judge);
   }
 
-  #label(id: number, open: Open): ServerInterceptor {
+  #label(open: Open): ServerInterceptor {
     return (_method, call) => {
       const taken = this.#taking;
       unpackNothing(call);
@@ -233,7 +232,6 @@ export class GrpcDoor {
         start: (next) =>
           next({
             onReceiveMetadata: (metadata, pass) => {
-              metadata.set(CONNECTION_KEY, String(id));
               if (taken !== undefined) this.#calls.set(metadata, taken);
               pass(metadata);
             },

@@ -34,11 +34,14 @@ export interface CallBounds {
   readonly clock: Clock;
 }
 
+/** The listener of a call that is over. */
+const NOBODY: CallListener = { message: () => undefined, ended: () => undefined };
+
 /** A call. */
 export class PluginCall {
   readonly #link: PluginLink;
   readonly #reader: MessageReader;
-  readonly #listener: CallListener;
+  #listener: CallListener;
   readonly #bounds: CallBounds;
   /** The reservation of the message that has begun and is not whole. */
   #reservation: MessageReservation | undefined;
@@ -250,6 +253,9 @@ export class PluginCall {
       // Otherwise data under way would keep the call from closing.
       stream.resume();
     }
-    this.#listener.ended(end);
+    const listener = this.#listener;
+    // V8 keeps a stream of Node's through many collections, and it leads here.
+    this.#listener = NOBODY;
+    listener.ended(end);
   }
 }

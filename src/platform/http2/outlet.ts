@@ -1,7 +1,7 @@
 // The server's bytes, on their way to the peer. Node sends the end of an answer (its trailers) a turn or two of the loop after
 // the message, in a write of its own, and the peer is woken twice: a message waits so long for its end.
 import type { Writable } from 'node:stream';
-import { nextTurns } from '../time/next-turn.js';
+import { nextTurn } from '../time/next-turn.js';
 import { joinSmall, writeTogether } from './pieces.js';
 
 /** More than this is worth a write of its own. */
@@ -65,9 +65,15 @@ export class Outlet {
   #flushSoon(): void {
     if (this.#isArmed) return;
     this.#isArmed = true;
-    void nextTurns(TURNS).then(() => {
-      this.#isArmed = false;
-      this.flush();
+    this.#flushAfter(TURNS);
+  }
+
+  /** A loop that waits for turns does not rest: where all has left by then, there is nothing to wait for. */
+  #flushAfter(turns: number): void {
+    void nextTurn().then(() => {
+      this.#isArmed = turns > 1 && this.#waiting.length > 0;
+      if (this.#isArmed) this.#flushAfter(turns - 1);
+      else this.flush();
     });
   }
 }

@@ -159,7 +159,7 @@ export class FrontDoor {
     call.on('close', ended);
   }
 
-  #frontedOf(call: { readonly metadata: Parameters<GrpcDoor['connectionOf']>[0] }): Fronted | undefined {
+  #frontedOf(call: { readonly metadata: object }): Fronted | undefined {
     const connection = this.#door.connectionOf(call.metadata);
     return connection === undefined ? undefined : this.#fronted.get(connection);
   }

@@ -12,7 +12,9 @@ import { incarnationKey } from '../../model/ids.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { answers, listening } from '../grpc/unix-listener.js';
+import { onceATurn } from '../time/next-turn.js';
 import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
 
@@ -61,15 +63,13 @@ export class KubeletSockets implements FrontSockets {
   enter(): string | undefined {
     const { registry } = this.#ports.paths;
     const { entry, target } = this.#names;
+    // It is there nearly always, and a kubelet that starts waits for what else there is to do.
+    if (ifPossible(() => readlinkSync(path.join(registry, entry))) === target) return undefined;
     try {
       mkdirSync(registry, { recursive: true, mode: 0o750 });
       return inDirectory(registry, (pinned) => {
-        const status = pinned.status(entry);
-        if (status !== undefined) {
-          const isOurs = status.isSymbolicLink() && readlinkSync(pinned.at(entry)) === target;
-          return isOurs
-            ? undefined
-            : `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
+        if (pinned.status(entry) !== undefined) {
+          return `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
         }
         const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
         const { maxEntries, isStrangers } = this.#ports;
@@ -91,6 +91,9 @@ export class KubeletSockets implements FrontSockets {
   }
 }
 
+/** All resources are registered at one moment, and their sockets stand in the same directories. */
+const checkOnlyOurs = onceATurn(needOnlyOurs);
+
 /** A listening socket in our folder of a kubelet's directory, bound again when its file is not there any more. */
 class BoundSocket {
   readonly #parent: string;
@@ -109,7 +112,7 @@ class BoundSocket {
 
   /** @throws Error with a sentence */
   async ensure(): Promise<void> {
-    needOnlyOurs(this.#parent);
+    checkOnlyOurs(this.#parent);
     const file = path.join(this.#parent, FRONT_FOLDER, this.#name);
     const there = incarnationAt(file);
     if (there !== undefined && incarnationKey(there) === this.#key) return;

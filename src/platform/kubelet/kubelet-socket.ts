@@ -12,6 +12,7 @@ import { FlatWatch } from '../fs/flat-watch.js';
 import { inDirectory } from '../fs/pinned-directory.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
+import { nextTurn } from '../time/next-turn.js';
 import { kubeletsOwn } from './kubelets-own.js';
 import { RegisterRequest, registrationService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 
@@ -50,6 +51,8 @@ export class KubeletSocket implements Kubelet {
   readonly #ports: KubeletSocketPorts;
   readonly #watch: FlatWatch;
   #seen: string | undefined;
+  /** The look of this turn of the loop: hundreds of resources ask for it at the same moment. */
+  #looked: { readonly incarnation: string | undefined } | undefined;
   #alarm: Alarm | undefined;
   /** One connection for all resources, to the socket that was looked at: they register side by side. */
   #channel: Dialled | undefined;
@@ -59,7 +62,11 @@ export class KubeletSocket implements Kubelet {
     this.#file = file;
     this.#ports = ports;
     this.#watch = new FlatWatch(path.dirname(file), {
-      changed: () => this.#look(),
+      changed: () => {
+        const names = this.#watch.changes();
+        // A kubelet writes its checkpoint there with each list, beside the sockets of plugins.
+        if (names?.has(path.basename(file)) !== false) this.#look();
+      },
       degraded: (why) => ports.unwatched(why),
     });
   }
@@ -72,6 +79,14 @@ export class KubeletSocket implements Kubelet {
   }
 
   incarnation(): string | undefined {
+    if (this.#looked === undefined) {
+      this.#looked = { incarnation: this.#incarnation() };
+      void nextTurn().then(() => (this.#looked = undefined));
+    }
+    return this.#looked.incarnation;
+  }
+
+  #incarnation(): string | undefined {
     // A link there is no kubelet; following one may take long.
     const incarnation = ifPossible(() =>
       inDirectory(path.dirname(this.#file), (directory) => directory.incarnation(path.basename(this.#file))),
@@ -109,6 +124,7 @@ export class KubeletSocket implements Kubelet {
 
   #look(): void {
     if (this.#isClosed) return;
+    this.#looked = undefined; // something may have changed in this very turn
     const now = this.incarnation();
     if (now === this.#seen) return;
     this.#seen = now;

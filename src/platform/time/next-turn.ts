@@ -10,6 +10,17 @@ export async function nextTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
 }
 
+/** Makes a function that does its work once a turn for each argument: what hundreds need at one moment. A failure is not kept. */
+export function onceATurn(work: (argument: string) => void): (argument: string) => void {
+  const done = new Set<string>();
+  return (argument) => {
+    if (done.has(argument)) return;
+    work(argument);
+    if (done.size === 0) void nextTurn().then(() => done.clear());
+    done.add(argument);
+  };
+}
+
 /** Makes a function that resolves for one caller a turn, in the order they came: work that is short once is long forty times. */
 export function oneATurn(): () => Promise<void> {
   let last = Promise.resolve();

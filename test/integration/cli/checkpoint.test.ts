@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { before, describe, it } from 'node:test';
 import { emptyDocument } from '../../../src/checkpoint/document.js';
-import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { CheckpointCodec } from '../../../src/checkpoint/codec.js';
 import { runHere } from '../../support/captured-terminal.js';
 import { run } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -15,7 +15,7 @@ describe('checkpoint', () => {
   let whole: Buffer;
   before(() => {
     mkdirSync(path.dirname(file));
-    whole = Buffer.from(new CheckpointEncoder().encode(emptyDocument('a-boot')));
+    whole = Buffer.from(new CheckpointCodec().encode(emptyDocument('a-boot')));
     writeFileSync(file, whole);
   });
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { decodeCheckpoint } from '../../../src/checkpoint/decode.js';
 import { DOCUMENT_MEMBERS, ENTRY_MEMBERS, TOMBSTONE_MEMBERS } from '../../../src/checkpoint/format.js';
 import { entryKey } from '../../../src/checkpoint/document.js';
-import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { CheckpointCodec } from '../../../src/checkpoint/codec.js';
 import { seal, unseal } from '../../../src/checkpoint/envelope.js';
 import { arbitraryCheckpoint } from '../../support/arbitrary-checkpoint.js';
 import { checkpointSchema } from '../../support/checkpoint-schema.js';
@@ -27,7 +27,7 @@ describe('the document of a checkpoint', () => {
   it('is the same after encoding and decoding, with any names and unknown fields', () => {
     fc.assert(
       fc.property(arbitraryCheckpoint, (document) => {
-        assert.deepEqual(decodeCheckpoint(new CheckpointEncoder().encode(document)), { kind: 'document', document });
+        assert.deepEqual(decodeCheckpoint(new CheckpointCodec().encode(document)), { kind: 'document', document });
       }),
     );
   });
@@ -35,11 +35,11 @@ describe('the document of a checkpoint', () => {
   it('is encoded the same by an encoder that has seen its parts before', () => {
     fc.assert(
       fc.property(arbitraryCheckpoint, arbitraryCheckpoint, (one, other) => {
-        const warm = new CheckpointEncoder();
+        const warm = new CheckpointCodec();
         warm.encode(one);
         const mixed = { ...other, plugins: [...one.plugins, ...other.plugins], limits: one.limits };
-        assert.ok(warm.encode(mixed).equals(new CheckpointEncoder().encode(mixed)));
-        assert.ok(warm.encode(mixed).equals(new CheckpointEncoder().encode(mixed)));
+        assert.ok(warm.encode(mixed).equals(new CheckpointCodec().encode(mixed)));
+        assert.ok(warm.encode(mixed).equals(new CheckpointCodec().encode(mixed)));
       }),
       { numRuns: 30 },
     );
@@ -57,7 +57,7 @@ describe('the document of a checkpoint', () => {
     const tally = { accepted: 0, refused: 0 };
     fc.assert(
       fc.property(arbitraryCheckpoint, damage, (document, { path: at, value }) => {
-        const raw = JSON.parse(new CheckpointEncoder().encode(document).toString()) as Record<string, unknown>;
+        const raw = JSON.parse(new CheckpointCodec().encode(document).toString()) as Record<string, unknown>;
         put(raw, at, value);
         const decoded = decodeCheckpoint(seal(2, [Buffer.from(membersOf(raw))]));
         const isAccepted = checkpointSchema.safeParse(raw).success;
@@ -70,7 +70,7 @@ describe('the document of a checkpoint', () => {
   });
 
   it('names the member that is wrong', () => {
-    const encoded = new CheckpointEncoder().encode({
+    const encoded = new CheckpointCodec().encode({
       generation: 1,
       bootId: 'b',
       writtenAt: '',

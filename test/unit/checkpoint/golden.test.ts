@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { createHash } from 'node:crypto';
 import { decodeCheckpoint } from '../../../src/checkpoint/decode.js';
 import type { CheckpointDocument } from '../../../src/checkpoint/document.js';
-import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { CheckpointCodec } from '../../../src/checkpoint/codec.js';
 import {
   DOCUMENT_MEMBERS,
   ENTRY_MEMBERS,
@@ -214,7 +214,7 @@ describe('checkpoints of every released format', () => {
 
   it('the present one is written byte by byte as the file says, which a person can read', () => {
     const golden = readFileSync(path.join(GOLDEN, `format-${FORMAT}.json`));
-    assert.equal(new CheckpointEncoder().encode(MEANING_OF_2).toString(), golden.toString());
+    assert.equal(new CheckpointCodec().encode(MEANING_OF_2).toString(), golden.toString());
     assert.equal(golden.toString().split('\n')[0], `{"format":${FORMAT},`);
     // As docs/checkpoint-format.md says: head -c -67 FILE | sha256sum
     const checksum = createHash('sha256')

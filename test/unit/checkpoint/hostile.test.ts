@@ -2,7 +2,7 @@ import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { decodeCheckpoint } from '../../../src/checkpoint/decode.js';
 import { emptyDocument } from '../../../src/checkpoint/document.js';
-import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { CheckpointCodec } from '../../../src/checkpoint/codec.js';
 import { seal } from '../../../src/checkpoint/envelope.js';
 import { FORMAT } from '../../../src/checkpoint/format.js';
 import { checkpointRig, facts } from '../../support/checkpoint-rig.js';
@@ -17,7 +17,7 @@ const nic = facts('vendor.com/nic', 2);
 /** A whole checkpoint with one plugin, in which some text is replaced before it is sealed. */
 function sealed(from: string, to: string): Buffer {
   const document = { ...emptyDocument('boot-1'), generation: 7, plugins: [{ ...gpu, bootId: 'boot-1' }] };
-  const text = new CheckpointEncoder().encode(document).toString();
+  const text = new CheckpointCodec().encode(document).toString();
   const members = text.slice(text.indexOf('\n') + 1, text.lastIndexOf('"sha256":"'));
   assert.ok(members.includes(from), from);
   return seal(FORMAT, [Buffer.from(members.replace(from, to))]);

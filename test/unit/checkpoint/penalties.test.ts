@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { CheckpointCodec } from '../../../src/checkpoint/codec.js';
 import { emptyDocument } from '../../../src/checkpoint/document.js';
 import { Persistence } from '../../../src/checkpoint/persistence.js';
 import type { CheckpointStore } from '../../../src/checkpoint/store.js';
@@ -114,7 +114,7 @@ describe('strikes and quarantines of a hostile user', () => {
   it('are given up before anything else where a start could not read the checkpoint with them', () => {
     const limits = [{ long: 'x'.repeat(5000) }];
     const document = { ...emptyDocument('boot-1'), limits, leases: [leaseRecord('a')] };
-    const encoder = new CheckpointEncoder();
+    const encoder = new CheckpointCodec();
     assert.ok(encoder.encode(document, 10_000).length > 5000);
     const small = encoder.encode(document, 4000).toString();
     assert.ok(small.length < 4000 && small.includes('"gpu-a"') && small.includes('"limits":[]'));

@@ -2,7 +2,7 @@ import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { decodeCheckpoint } from '../../../src/checkpoint/decode.js';
 import { entryKey, type CheckpointDocument } from '../../../src/checkpoint/document.js';
-import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { CheckpointCodec } from '../../../src/checkpoint/codec.js';
 import { seal } from '../../../src/checkpoint/envelope.js';
 import { FORMAT } from '../../../src/checkpoint/format.js';
 import type { Metrics } from '../../../src/kernel/metrics.js';
@@ -250,7 +250,7 @@ describe('changing the checkpoint', () => {
       ['later', [1]],
     ]);
     const document = { ...rest, extra: future, plugins: plugins.map((entry) => ({ ...entry, extra: future })) };
-    disk.plant(FILE, new CheckpointEncoder().encode(document));
+    disk.plant(FILE, new CheckpointCodec().encode(document));
     const { store } = checkpointRig(disk, STATE, new FakeClock());
     await store.open();
     await store.update((draft) => draft.put({ ...gpu, registrations: 2 }));

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { decodeCheckpoint } from '../../../src/checkpoint/decode.js';
 import { emptyDocument } from '../../../src/checkpoint/document.js';
 import { FORMAT } from '../../../src/checkpoint/format.js';
-import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { CheckpointCodec } from '../../../src/checkpoint/codec.js';
 import { seal } from '../../../src/checkpoint/envelope.js';
 import { upgrade, UPGRADES, type UpgradeStep } from '../../../src/checkpoint/upgrades.js';
 
-const members = new CheckpointEncoder()
+const members = new CheckpointCodec()
   .encode({ ...emptyDocument('b'), generation: 3 })
   .toString()
   .split('\n')
