@@ -119,6 +119,7 @@ export class Core {
     this.enrolments = enrolments;
     const lifecycle = new Lifecycle({
       ...{ roster, reconciler, handlers, enrolments, clock, endpoints, sockets, reports, endings, ...own },
+      namesMove: ports.namesMove,
       policies: live,
       lists: inventory,
     });

@@ -3,7 +3,7 @@
 import type { Clock } from '../kernel/clock.js';
 import { Paces } from '../kernel/paces.js';
 import type { UserFacts } from '../model/ids.js';
-import type { PluginHandler } from '../model/plugin.js';
+import type { NamesMove, PluginHandler } from '../model/plugin.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { strangerUserOf, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import type { Attempt, Enroller } from '../model/registration.js';
@@ -13,15 +13,15 @@ import { afterChange, isLost, needsFallback, type Facts } from './consequences.j
 import type { Endings } from './endings.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
-import { PathLooks } from './path-looks.js';
+import { PathLooks, payerOf } from './path-looks.js';
 import { afterPull, isAsked, mayReturn, pullRequest, withoutAsking, type Pulled } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
 /**
- * How often it is told that sockets of one ordinary user are not at their paths: a directory of 250 sockets that is renamed to and
- * fro is 500 changes each time, each with an event and a line of the log. Each socket of a user that has as many plugins as it may
+ * How often it is told that sockets of one user are not at their paths (`payerOf`): a directory of 250 sockets that is renamed to
+ * and fro is 500 changes each time, each with an event and a line of the log. Each socket of a user that has as many plugins as it may
  * is away once: told at once. More losses take turns.
  */
 const PATH_NEWS = { burst: 256, intervalMs: 500 } as const;
@@ -39,6 +39,7 @@ export interface LifecyclePorts extends UserFacts {
   readonly lists: { drop(instanceId: string): void };
   readonly endpoints: Pick<Endpoints, 'isListening'>;
   readonly sockets: Pick<EndpointPorts, 'keyAt'>;
+  readonly namesMove: NamesMove;
   readonly reports: Reports;
   readonly endings: Endings;
 }
@@ -50,7 +51,7 @@ export class Lifecycle implements RosterListener {
   readonly #readySince = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   readonly #pathLooks: PathLooks;
-  /** By ordinary user. */
+  /** By user. */
   readonly #pathNews = new Paces<number>(PATH_NEWS);
   #stopped = false;
 
@@ -129,7 +130,7 @@ export class Lifecycle implements RosterListener {
     if (look !== 'path') return 0;
     // That a socket is back follows a loss that was told, and leases wait for it.
     const key = sockets.keyAt(instance.socketPath);
-    const user = key === instance.socketKey ? undefined : strangerUserOf(instance, this.#ports);
+    const user = key === instance.socketKey ? undefined : payerOf(instance, this.#ports);
     const waitMs = user === undefined ? 0 : this.#pathNews.waitMs(user, clock.mono());
     if (waitMs === 0 && reports.checkPath(instance, key) && user !== undefined) this.#pathNews.book(user, clock.mono());
     return waitMs;

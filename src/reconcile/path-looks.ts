@@ -3,16 +3,32 @@
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import type { UserFacts } from '../model/ids.js';
+import type { NamesMove } from '../model/plugin.js';
 import { strangerUserOf, type Instance } from '../model/instance.js';
 import type { Roster } from './roster.js';
 
-/** The instances of root and of the broker's own user, which wait for nobody's. */
+/** The instances of root and of the broker's own user, which wait for nobody's where nobody else may move their sockets. */
 const TRUSTED = 'trusted';
 
 /** The ports of the looks. */
 export interface PathLookPorts extends UserFacts {
   readonly clock: Clock;
   readonly roster: Pick<Roster, 'all' | 'get'>;
+  readonly namesMove: NamesMove;
+}
+
+/**
+ * The user in whose share a change at the path of an instance counts. Root and the broker's user are one where others may move
+ * their sockets, and so cause the change.
+ *
+ * @returns undefined: it counts in no share
+ */
+export function payerOf(
+  instance: Instance | undefined,
+  ports: UserFacts & { readonly namesMove: NamesMove },
+): number | undefined {
+  if (instance === undefined) return undefined;
+  return strangerUserOf(instance, ports) ?? (ports.namesMove(instance.door) ? ports.ownUid : undefined);
 }
 
 /** Looks at instances. */
@@ -34,7 +50,7 @@ export class PathLooks {
         const waitMs = instance === undefined ? 0 : look(instance);
         if (waitMs > 0) this.#postpone(id, waitMs);
       },
-      groupOf: (id) => strangerUserOf(roster.get(id), ports)?.toString() ?? TRUSTED,
+      groupOf: (id) => payerOf(roster.get(id), ports)?.toString() ?? TRUSTED,
       first: TRUSTED,
     });
   }

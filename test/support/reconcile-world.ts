@@ -93,6 +93,8 @@ export class ReconcileWorld {
   readonly ownUid = 0;
   readonly userOf = (uid: number): number => uid;
   readonly sockets = new FakeSockets();
+  /** Ordinary users may move names in the directories of sockets. */
+  namesMove = false;
   readonly events = new RecordedEvents();
   /** Level and event of what was logged about enrolments. */
   readonly logged: string[] = [];
@@ -167,6 +169,7 @@ export class ReconcileWorld {
       clock,
       ownUid: this.ownUid,
       userOf: this.userOf,
+      namesMove: () => this.namesMove,
       policies: { policyFor: () => policy },
       lists,
       endpoints,

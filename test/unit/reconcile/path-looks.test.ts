@@ -14,6 +14,8 @@ class Bed {
   readonly waits: number[] = [];
   #spent = 0;
 
+  namesMove = false;
+
   constructor(...ids: string[]) {
     this.instances = ids.map((id) => {
       const [uid, ...name] = id.split('/');
@@ -26,11 +28,14 @@ class Bed {
     };
     const roster = { all: () => this.instances, get: (id: string) => this.instances.find((one) => one.id === id) };
     const userOf = (uid: number): number => (uid >= 100_000 ? 4001 : uid);
-    this.looks = new PathLooks({ clock, roster, self: { uid: 0 }, userOf } as never, ({ id }) => {
-      this.#spent += 1;
-      this.seen.push(id);
-      return this.waits.shift() ?? 0;
-    });
+    this.looks = new PathLooks(
+      { clock, roster: roster as never, ownUid: 0, userOf, namesMove: () => this.namesMove },
+      ({ id }) => {
+        this.#spent += 1;
+        this.seen.push(id);
+        return this.waits.shift() ?? 0;
+      },
+    );
   }
 }
 
@@ -70,6 +75,14 @@ describe('looks at the paths of instances', () => {
     const { length } = bed.seen;
     await bed.fake.advance(10_000);
     assert.equal(bed.seen.length, length, 'an instance that went meanwhile is not looked at');
+  });
+
+  it('are in turns with those at sockets of root, too, where other users may move these', async () => {
+    const bed = new Bed(...many(0, 250), ...many(4001, 2));
+    bed.namesMove = true;
+    bed.looks.begin(undefined);
+    await bed.fake.advance(60);
+    assert.ok(many(4001, 2).every((id) => bed.seen.slice(0, 12).includes(id)));
   });
 
   it('are made later where they say so, as often as that', async () => {

@@ -5,8 +5,12 @@ import { ReconcileWorld } from '../../support/reconcile-world.js';
 
 describe('news of a path', () => {
   it('of an ordinary user is told twice a second after many changes, and as it is then', async () => {
-    const told = async (uid: number): Promise<{ world: ReconcileWorld; socket: FakeSocket; changes: string[] }> => {
+    const told = async (
+      uid: number,
+      namesMove = false,
+    ): Promise<{ world: ReconcileWorld; socket: FakeSocket; changes: string[] }> => {
       const world = new ReconcileWorld({ graceMs: 30_000 });
+      world.namesMove = namesMove;
       const socket = world.sockets.put('/d/a', { uid });
       await world.register(socket);
       world.list(socket);
@@ -22,6 +26,7 @@ describe('news of a path', () => {
       return { world, socket, changes };
     };
     assert.equal((await told(0)).changes.length, 1000);
+    assert.equal((await told(0, true)).changes.length, 512, 'another user may have moved the socket of root');
     const { world, socket, changes } = await told(4001);
     assert.equal(changes.length, 512);
     world.sockets.remove('/d/a');
