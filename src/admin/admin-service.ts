@@ -1,5 +1,6 @@
 // The admin commands: they find the plugin that the operator names, check that the order can be done, and ask the rest of the
 // broker.
+import { counted } from '../kernel/counted.js';
 import type { BrokerEvent, EventQuery } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type PluginId } from '../model/ids.js';
 import type { ExplainView, LimitView, PluginView, ReloadView } from '../model/views.js';
@@ -177,7 +178,8 @@ export class AdminService {
     if (allocated === 0) return undefined;
     const remedy =
       'release them (`plugin-broker allocations` shows who has what), or say --force: their owners keep them';
-    return problem('FAILED_PRECONDITION', `${String(allocated)} devices of ${plugin.name} are in use; ${remedy}`);
+    const inUse = `${counted(allocated, 'device')} of ${plugin.name} ${allocated === 1 ? 'is' : 'are'} in use`;
+    return problem('FAILED_PRECONDITION', `${inUse}; ${remedy}`);
   }
 
   /** Everybody a pardon can be meant for: those with an entry, and those with nothing but strikes. */

@@ -14,7 +14,7 @@ export class Resources {
   readonly element: HTMLElement;
   readonly #store: Store;
   readonly table: Table<ResourceRow>;
-  readonly #none = h('p', { class: 'quiet' }, 'No resource yet: a device plugin brings them.');
+  readonly #none = h('p', { class: 'quiet', hidden: true }, 'No resource yet: a device plugin brings them.');
 
   constructor(store: Store) {
     this.#store = store;

@@ -1,4 +1,5 @@
 // A start's findings about the files on the disk, in sentences. Pure.
+import { counted } from '../kernel/counted.js';
 import type { Found } from './ports.js';
 
 /** The state after a start, and how it is told. */
@@ -27,11 +28,11 @@ export function judge(found: Found, generation: number, plugins: number): Findin
   const problems = found.problems.join('; ');
   switch (found.source) {
     case 'current': {
-      const message = `generation ${generation} of the checkpoint was read, with ${plugins} plugins`;
+      const message = `generation ${generation} of the checkpoint was read, with ${counted(plugins, 'plugin')}`;
       return { start: 'ok', reason: '', level: 'info', message };
     }
     case 'previous': {
-      const reason = `${problems}; generation ${generation} is used instead, and its ${plugins} plugins count again once they answer`;
+      const reason = `${problems}; generation ${generation} is used instead, and ${counted(plugins, 'plugin')} of it will count again after an answer`;
       return { start: 'recovered', reason, level: 'error', message: reason };
     }
     case 'newer': {

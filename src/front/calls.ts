@@ -130,7 +130,7 @@ export class FrontCalls {
       } catch (failure) {
         // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
         if (failure instanceof FrontFailure && failure.isCutOff) await this.#lossOf(instanceId, until, signal);
-        if (this.#isReady(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
+        if (this.#isThere(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
       }
     }
   }
@@ -223,13 +223,13 @@ export class FrontCalls {
   async #lossOf(instanceId: string, until: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#ports;
     const told = Math.min(until, clock.mono() + LOSS_TOLD_MS);
-    while (this.#isReady(instanceId) && clock.mono() < told) await this.#nextChange(told - clock.mono(), signal);
+    while (this.#isThere(instanceId) && clock.mono() < told) await this.#nextChange(told - clock.mono(), signal);
   }
 
-  #isReady(instanceId: string): boolean {
+  #isThere(instanceId: string): boolean {
     const { resources, resource } = this.#ports;
     const now = resources.now(resource);
-    return now?.instanceId === instanceId && now.state === 'ready';
+    return now?.instanceId === instanceId && (now.state === 'ready' || now.state === 'orphaned');
   }
 
   /** Resolves with the next change, or when the time is over. */

@@ -39,8 +39,9 @@ export function standingOf(now: ResourceNow | undefined, speculation: Speculatio
   switch (now.state) {
     case 'ready':
       return standing('reported', 'open', 'open', { isConfirmed: true });
+    case 'orphaned': // connected, as its devices count: a plugin that makes its socket anew is so for a moment
+      return standing('reported', 'open', 'open', { isConfirmed });
     case 'quarantined':
-    case 'orphaned':
       return standing('unhealthy', 'refused', 'refused', { isConfirmed });
     case 'restored':
     case 'held':

@@ -78,6 +78,12 @@ const CASES = [
     verdict: /^failed: its answer to Allocate of dev-0, dev-1 is for no container, which a kubelet takes for an error$/,
   },
   {
+    what: 'makes its socket anew for the new registry, under a call of Allocate',
+    command: ['sh', '-c', restartedWhenTheRegistryIs('--watch', 'never', '--fault', 'Allocate=delay:600ms')],
+    scenario: 'allocate',
+    verdict: /^passed: answered for dev-0 and dev-1 with the same meaning three times, and 20 calls at once$/,
+  },
+  {
     what: 'refuses its first Allocate',
     command: sim('--fault', 'Allocate=status:UNAVAILABLE:no API server'),
     scenario: 'allocate',
@@ -152,8 +158,15 @@ const CASES = [
 ];
 
 /** The command of a simulation for a shell. */
-function words(): string {
-  return inShell([process.execPath, distFile(), 'sim', 'device', '--dir', '{devicePlugins}']);
+function words(...options: readonly string[]): string {
+  return inShell([process.execPath, distFile(), 'sim', 'device', '--dir', '{devicePlugins}', ...options]);
+}
+
+/** A supervisor that sees a new kubelet.sock a moment later, and kills its plugin and starts it again. */
+function restartedWhenTheRegistryIs(...options: readonly string[]): string {
+  const identity = `"$(stat -c %i '{kubeletSocket}' 2>/dev/null || echo "$I")"`;
+  const watched = `I=${identity}; while [ ${identity} = "$I" ]; do sleep 0.3; done; kill -9 $P`;
+  return `trap 'kill $P; exit' TERM; while :; do ${words(...options)} & P=$!; ${watched}; done`;
 }
 
 void describe('verify tells a plugin that', { concurrency: 3 }, () => {

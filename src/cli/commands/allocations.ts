@@ -66,6 +66,9 @@ export function addAllocate(program: Command, terminal: Terminal): void {
     });
 }
 
+/** A key that was given as an id would look like a lease that is over. */
+const KEY_HINT = ' (a key is named with --key)';
+
 /** Adds `release`. */
 export function addRelease(program: Command, terminal: Terminal): void {
   withAllocator(program.command('release').argument('[id]', 'the lease'))
@@ -78,7 +81,9 @@ export function addRelease(program: Command, terminal: Terminal): void {
       }
       const meant = id === undefined ? { key: options.key ?? '' } : { id };
       const wasHeld = await answered(allocatorOf(options).release(meant, terminal.interruption()));
-      terminal.write(wasHeld ? 'released\n' : 'there is no such lease; nothing was done\n');
+      terminal.write(
+        wasHeld ? 'released\n' : `there is no such lease; nothing was done${id === undefined ? '' : KEY_HINT}\n`,
+      );
     });
 }
 

@@ -5,7 +5,8 @@ import { DEVICE_PLUGIN } from '../../model/ids.js';
 import type { PolicySource } from '../../model/settings.js';
 import type { ConfigReader } from '../config-reader.js';
 import { CliError, EXIT } from '../exit.js';
-import { counted, duration } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
+import { duration } from '../output/amounts.js';
 import { rootOfEnvironment } from '../../model/root.js';
 import type { Terminal } from '../terminal.js';
 

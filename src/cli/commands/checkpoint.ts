@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import type { CheckpointInspection, CheckpointReader, InspectedPlugin } from '../../model/checkpoint-inspection.js';
 import { CliError, EXIT } from '../exit.js';
-import { ago, bytes, counted, known } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
+import { ago, bytes, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
 import { visibleJson } from '../output/text.js';
 import { painter, type Paint } from '../output/tones.js';
@@ -52,7 +53,9 @@ export function addCheckpoint(program: Command, terminal: Terminal, read: Checkp
 
 function headline(contents: CheckpointInspection, now: number): string {
   const { file, condition, format, generation, writtenAt, plugins } = contents;
-  const what = `${visible(file)} is ${condition}: format ${format}, generation ${generation}, ${bytes(contents.bytes)}`;
+  // A damaged file is of no format that could be believed.
+  const known = format === 0 ? 'unknown' : String(format);
+  const what = `${visible(file)} is ${condition}: format ${known}, generation ${generation}, ${bytes(contents.bytes)}`;
   return `${what}, ${counted(plugins.length, 'plugin')}, written ${ago(writtenAt, now)} ago`;
 }
 

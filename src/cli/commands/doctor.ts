@@ -20,7 +20,7 @@ import { checkDescriptors, checkInotify } from '../doctor/limits.js';
 import { checkMounts, checkReach } from '../doctor/reach.js';
 import { checkOwnSockets, checkPluginSockets } from '../doctor/sockets.js';
 import { CliError, EXIT } from '../exit.js';
-import { counted } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
 import { visibleJson } from '../output/text.js';
 import { painter, type Paint, type Tone } from '../output/tones.js';
 import { rootOfEnvironment } from '../../model/root.js';

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { uninstallFront } from '../../platform/kubelet/front-uninstall.js';
 import { systemClock } from '../../platform/time/system-clock.js';
 import { CliError, EXIT } from '../exit.js';
-import { counted } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
 import type { Terminal } from '../terminal.js';
 
 /** Adds the command. */

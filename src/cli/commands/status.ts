@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import { TROUBLED_REASONS } from '../../model/state-reasons.js';
 import type { PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
-import { ago, bytes, counted } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
+import { ago, bytes } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
 import { documentText, isForPrograms, type OutputFormat } from '../output/format.js';
 import { painter, toneOfState, type Paint } from '../output/tones.js';
@@ -43,14 +44,14 @@ export function addStatus(program: Command, terminal: Terminal): void {
 
 /** The summary at a time. */
 export function statusSummary(status: StatusView, now: number, paint: Paint): string {
-  const { broker, checkpoint, policy, plugins, resources } = status;
+  const { broker, policy, plugins, resources } = status;
   const sum = (of: 'capacity' | 'allocatable'): number => resources.reduce((total, each) => total + each[of], 0);
   const lines = [
     `plugin-broker ${visible(broker.version)} is ${paint(toneOfState(broker.phase), visible(broker.phase))} (pid ${broker.pid}, up ${ago(broker.startedAt, now)})`,
     ...[...broker.problems, ...policyProblem(status), ...ledgerProblem(status), ...frontProblems(status, now)].map(
       (problem) => paint('bad', `! ${visible(problem)}`),
     ),
-    `checkpoint  ${checkpointLine(checkpoint, now, paint)}`,
+    `checkpoint  ${checkpointLine(status, now, paint)}`,
     `policy      ${visible(policy.source)}, read ${ago(policy.loadedAt, now)} ago`,
     `plugins     ${countStates(plugins, paint)}; ${broker.restoredPlugins} came from the checkpoint at start`,
     ...leaseLine(status),
@@ -101,10 +102,12 @@ function frontLine(resources: readonly ResourceView[], paint: Paint): readonly s
   return fronted.length === 0 ? [] : [`kubelet     ${countStates(fronted, paint)}`];
 }
 
-function checkpointLine(checkpoint: StatusView['checkpoint'], now: number, paint: Paint): string {
+/** Its reason stands in a problem, where it is one. */
+function checkpointLine({ broker, checkpoint }: StatusView, now: number, paint: Paint): string {
   const written = checkpoint.lastWrite === '' ? 'never written' : `written ${ago(checkpoint.lastWrite, now)} ago`;
   const state = paint(toneOfState(checkpoint.state), visible(checkpoint.state));
-  const reason = checkpoint.reason === '' ? '' : ` (${visible(checkpoint.reason)})`;
+  const isTold = broker.problems.some((problem) => problem.includes(checkpoint.reason));
+  const reason = checkpoint.reason === '' || isTold ? '' : ` (${visible(checkpoint.reason)})`;
   return `${state}${reason}, generation ${checkpoint.generation}, ${bytes(checkpoint.bytes)}, ${written}`;
 }
 

@@ -1,5 +1,5 @@
 // Checks whether the daemon is running and well, and can identify its callers.
-import { counted } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
 import { finding, type Finding, type Scope } from './finding.js';
 
 /** The daemon on this root. */

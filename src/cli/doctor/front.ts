@@ -2,7 +2,7 @@
 // which plugins still talk to it past us?
 import path from 'node:path';
 import { kubeletPaths, type KubeletPaths } from '../../platform/kubelet/front-paths.js';
-import { counted } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
 import { mayUse, statusOf } from './directories.js';
 import { finding, type Finding, type Scope } from './finding.js';
 import { entriesOf, probe, probeAll } from './probe.js';

@@ -2,7 +2,7 @@
 import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { counted } from '../output/amounts.js';
+import { counted } from '../../kernel/counted.js';
 import { finding, type Finding, type Scope } from './finding.js';
 import { entriesOf, probe, probeAll } from './probe.js';
 

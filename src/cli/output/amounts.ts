@@ -37,11 +37,6 @@ export function bytes(size: number): string {
   return size < 1_000_000 ? `${(size / 1_000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
 }
 
-/** A count with its noun: 1 plugin, 3 plugins. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
 /** A number of a view, `-` where it is not known (-1). */
 export function known(value: number): string | number {
   return value < 0 ? '-' : value;

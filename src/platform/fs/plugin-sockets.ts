@@ -30,7 +30,7 @@ export function wipeSockets(directory: string, keep: ReadonlySet<string>): strin
 export function wipePlugins(directory: string, keep: ReadonlySet<string>, log: Log, events: EventSink): void {
   const removed = wipeSockets(directory, keep);
   if (removed.length === 0) return;
-  const message = `${String(removed.length)} plugin sockets were removed, so that their plugins register again (restart.wipeSockets)`;
+  const message = `sockets of plugins were removed, so that these register again (restart.wipeSockets): ${String(removed.length)}`;
   log.info('broker.sockets-wiped', message, { sockets: removed.slice(0, 32) });
   events.record({ type: 'broker', message });
 }

@@ -10,7 +10,7 @@ const NOT_PERMITTED = /EACCES|EPERM/;
 /** Descriptors or memory of our own have run out: nothing of the peer is known. */
 const SHORTAGE = /EMFILE|ENFILE|ENOBUFS|ENOMEM/;
 /** The peer hung up, which a plugin also does that crashes. */
-const HUNG_UP = /socket hang up|connection dropped|econnreset|write epipe/i;
+const HUNG_UP = /socket hang up|the peer hung up|connection dropped|econnreset|write epipe/i;
 /**
  * A message is larger than `grpc.max_receive_message_length`. The whole text must match, so that no server's own message about
  * its limits is taken for it.

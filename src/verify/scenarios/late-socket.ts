@@ -35,7 +35,7 @@ export const lateSocket: Scenario = {
     return `registered each of ${DELAYS_MS.length} times, at the latest ${seconds(Math.max(...waits))} after ${what}`;
   },
   mend: {
-    how: 'Watch the directory before you try to register for the first time, and try again with a pause until it is answered: a socket that appears between a look and a watch is told by neither of them.',
+    how: 'Watch the directory before you try to register for the first time, and try again with a pause until it is answered: a socket that appears between a look and a watch is told by neither of them. A registry that starts removes the sockets in its directory: before each try, make yours again where it is gone.',
     go: 'watcher.Add(pluginapi.DevicePluginPath) // first the watch, then the look\nfor wait := 250 * time.Millisecond; register(ctx) != nil; wait = min(2*wait, 30*time.Second) {\n\tselect {\n\tcase <-ctx.Done():\n\t\treturn ctx.Err()\n\tcase <-watcher.Events:\n\tcase <-time.After(wait):\n\t}\n}',
     python:
       'observer.start()  # first the watch, then the look\nwait = 0.25\nwhile not try_register():\n    changed.wait(timeout=wait)\n    wait = min(2 * wait, 30)',

@@ -406,11 +406,11 @@ void describe('a call to a plugin', () => {
     called.close();
   });
 
-  void it('to a peer that hangs up at once finds that nobody there speaks gRPC', async () => {
+  void it('to a peer that hangs up at once finds that it did: a plugin that crashes does, too', async () => {
     const server = net.createServer((accepted) => accepted.end()).listen(socket);
     closes.push(() => void server.close());
     const called = channel();
-    assert.equal((await failing(called.unary('/t/Any', NONE, 5000, never))).fault, 'not-grpc');
+    assert.equal((await failing(called.unary('/t/Any', NONE, 5000, never))).fault, 'hung-up');
     assert.equal((await failing(called.connect(5000, never))).status, S.UNAVAILABLE);
   });
 

@@ -31,12 +31,13 @@ describe('checkpoint', () => {
     assert.deepEqual([contents.file, contents.bootId, contents.plugins], [file, 'a-boot', []]);
   });
 
-  it('verify ends with 0 for a whole file and with 1 for one with a flipped bit', async () => {
+  it('verify ends with 0 for a whole file and with 1 for one with a flipped bit, of whose format nothing is known', async () => {
     assert.equal((await runHere(['checkpoint', 'verify', file])).code, 0);
     const copy = path.join(root, 'copy.json');
     const damaged = Buffer.from(whole);
     damaged[damaged.length - 10] = (damaged[damaged.length - 10] ?? 0) ^ 1;
     writeFileSync(copy, damaged);
+    assert.match((await runHere(['checkpoint', 'show', copy])).stdout, / is damaged: format unknown, generation /);
     const ended = await runHere(['checkpoint', 'verify', copy]);
     assert.equal(ended.code, 1);
     assert.match(ended.stderr, /copy\.json: it cannot be used: /);

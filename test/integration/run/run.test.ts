@@ -272,9 +272,15 @@ describe('allocate, release and allocations', () => {
     assert.equal((await release(LEASE)).stdout, 'released\n');
     const again = await release('--key', 'job');
     assert.deepEqual([again.code, again.stdout], [0, 'there is no such lease; nothing was done\n']);
+    const asId = await release('job');
+    assert.deepEqual(
+      [asId.code, asId.stdout],
+      [0, 'there is no such lease; nothing was done (a key is named with --key)\n'],
+    );
     assert.deepEqual(allocator.released, [
       { id: LEASE, key: '' },
       { id: '', key: 'job' },
+      { id: 'job', key: '' },
     ]);
     assert.equal((await release()).code, 2);
     assert.equal((await release(LEASE, '--key', 'job')).code, 2);

@@ -149,6 +149,9 @@ describe('AdminService', () => {
         given.ok ? 'ok' : given.problem.message,
         /2 devices of example\.com\/gpu are in use; release them .*, or say --force: their owners keep them/,
       );
+      port.taken.delete('g1');
+      const one = await service[verb]('example.com/gpu', '');
+      assert.match(one.ok ? 'ok' : one.problem.message, /^1 device of example\.com\/gpu is in use; /);
       assert.deepEqual(port.done, []);
       assert.equal((await service[verb]('example.com/gpu', '', true)).ok, true);
       assert.deepEqual(port.done, [`${verb} DevicePlugin example.com/gpu`]);

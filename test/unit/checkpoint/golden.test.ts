@@ -212,6 +212,13 @@ describe('checkpoints of every released format', () => {
     });
   }
 
+  it('name their boot also where they were cut off, in any order in which their first members were written', () => {
+    for (let format = 1; format <= FORMAT; format += 1) {
+      const cut = decodeCheckpoint(readFileSync(path.join(GOLDEN, `format-${format}.json`)).subarray(0, 300));
+      assert.equal(cut.kind === 'damaged' && cut.bootId, MEANINGS[format - 1]?.bootId);
+    }
+  });
+
   it('the present one is written byte by byte as the file says, which a person can read', () => {
     const golden = readFileSync(path.join(GOLDEN, `format-${FORMAT}.json`));
     assert.equal(new CheckpointCodec().encode(MEANING_OF_2).toString(), golden.toString());

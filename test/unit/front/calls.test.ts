@@ -211,7 +211,6 @@ describe('an Allocate while its plugin is not there', () => {
     ['of another boot', 'held', { isHint: true, isConfirmed: false }, /^14 .*: its plugin is held \(registered\); see/],
     ['gone', 'gone', {}, /^14 .*: its plugin is gone \(registered\); see/],
     ['in quarantine', 'quarantined', {}, /^9 .*: its plugin is quarantined \(registered\); see/],
-    ['orphaned', 'orphaned', {}, /^9 .*: its plugin is orphaned \(registered\); see/],
   ] as const) {
     it(`is refused at once when that is ${what}`, async () => {
       const { clock, facts, allocate } = world();
@@ -220,6 +219,29 @@ describe('an Allocate while its plugin is not there', () => {
       assert.deepEqual([clock.pending, facts.asked], [0, []]);
     });
   }
+
+  it('is passed on to one that lost its path, and to its successor where that call is cut off', async () => {
+    const { facts, calls, settle, allocate } = world();
+    facts.state = 'orphaned';
+    assert.equal(await allocate(), 'ok');
+    facts.answer = (instance) =>
+      instance === 'second'
+        ? Promise.resolve(Buffer.from('second'))
+        : Promise.reject(failedCall(14, 'Connection dropped', 'hung-up'));
+    const answered = allocate();
+    await settle();
+    Object.assign(facts, { instance: 'second', state: 'ready' });
+    calls.changed();
+    assert.equal(await answered, 'second');
+  });
+
+  it('that an orphaned plugin refuses is refused once', async () => {
+    const { facts, allocate } = world();
+    facts.state = 'orphaned';
+    facts.answer = () => Promise.reject(failedCall(3, 'no such device'));
+    assert.match(await allocate(), /^3 .*no such device/);
+    assert.equal(facts.asked.length, 1);
+  });
 
   it('is held for a plugin that is away, passed on when it is back, and is UNAVAILABLE when that takes longer', async () => {
     const { clock, facts, calls, allocate } = world();
@@ -374,14 +396,12 @@ describe('a PreStartContainer of the kubelet', () => {
     assert.equal(limitMs, 300);
   });
 
-  for (const state of ['quarantined', 'orphaned'] as const) {
-    it(`is refused at once while the plugin is ${state}`, async () => {
-      const { clock, facts, preStart } = world();
-      facts.state = state;
-      assert.match(await preStart(), new RegExp(`^9 example.com/a: its plugin is ${state} \\(registered\\); see`));
-      assert.deepEqual([facts.asked, clock.pending], [[], 0]);
-    });
-  }
+  it('is refused at once while the plugin is in quarantine', async () => {
+    const { clock, facts, preStart } = world();
+    facts.state = 'quarantined';
+    assert.match(await preStart(), /^9 example.com\/a: its plugin is quarantined \(registered\); see/);
+    assert.deepEqual([facts.asked, clock.pending], [[], 0]);
+  });
 
   for (const [what, ids, sentence] of [
     ['not healthy', ['d', 'bad'], 'device "bad" is not healthy'],

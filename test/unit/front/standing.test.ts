@@ -28,7 +28,7 @@ const ROWS: readonly Row[] = [
   ['of another boot and ready', { isHint: true, state: 'ready' }, 'reported', 'open', 'open'],
   ['of another boot, reached and held', { isHint: true, state: 'held' }, 'reported', 'hold', 'wait'],
   ['quarantined', { state: 'quarantined' }, 'unhealthy', 'refused', 'refused'],
-  ['orphaned', { state: 'orphaned' }, 'unhealthy', 'refused', 'refused'],
+  ['orphaned', { state: 'orphaned' }, 'reported', 'open', 'open'],
   ['gone', { state: 'gone' }, 'goodbye', 'away', 'wait'],
   ['rejected', { state: 'rejected' }, 'goodbye', 'away', 'wait'],
   ['ready with an empty list', { state: 'ready', devices: 0, healthy: 0 }, 'goodbye', 'away', 'wait'],

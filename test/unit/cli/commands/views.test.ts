@@ -130,6 +130,18 @@ describe('the summary', () => {
     ]);
   });
 
+  it('tells why the checkpoint is as it is once: as a problem, or beside it', () => {
+    const status = port.picture();
+    const checkpoint = { ...status.checkpoint, state: 'not-writable' as const, reason: 'no space left' };
+    const shown = (...problems: readonly string[]): readonly string[] =>
+      lines(statusSummary({ ...status, broker: { ...status.broker, problems }, checkpoint }, now, plain)).slice(1);
+    assert.deepEqual(shown('the checkpoint is not-writable: no space left').slice(0, 2), [
+      '! the checkpoint is not-writable: no space left',
+      'checkpoint  not-writable, generation 9, 2.0 kB, written 1m30s ago',
+    ]);
+    assert.equal(shown()[0], 'checkpoint  not-writable (no space left), generation 9, 2.0 kB, written 1m30s ago');
+  });
+
   it('says how many leases there are, and what becomes of resources before a kubelet', () => {
     const front = (state: string, reason = '', agoMs = 0, stays = false): object => ({
       front: { state, reason, since: new Date(now - agoMs).toISOString(), told: { healthy: 0, unhealthy: 0 }, stays },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ago, bytes, counted, duration, until } from '../../../../src/cli/output/amounts.js';
+import { counted } from '../../../../src/kernel/counted.js';
+import { ago, bytes, duration, until } from '../../../../src/cli/output/amounts.js';
 
 describe('duration', () => {
   const rows = [
