@@ -2,7 +2,6 @@
 // an Allocate that is held stops every pod of the node, and may be waiting for a plugin whose own pod stands behind it. So
 // nothing here waits longer than it says, and each failure is one sentence, because it ends in the pod's status.
 import { abortable, sleep, type Clock } from '../kernel/clock.js';
-import { Until } from '../kernel/until.js';
 import type { DeviceMethod } from '../model/device-use.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
@@ -47,7 +46,7 @@ export interface FrontCallsPorts {
 export class FrontCalls {
   readonly #ports: FrontCallsPorts;
   readonly #halt = new AbortController();
-  readonly #untilHalt = new Until(this.#halt.signal);
+  readonly #underWay = new Set<AbortController>();
   readonly #waiting = new Set<() => void>();
   /** The instance that let a call time out, until it shows a sign of life. */
   #silent: string | undefined;
@@ -64,17 +63,23 @@ export class FrontCalls {
   /** Calls that wait fail. */
   close(): void {
     this.#halt.abort(new FrontFailure(GRPC_STATUS.UNAVAILABLE, this.#sentence('the broker is stopping')));
+    for (const given of this.#underWay) given.abort(this.#halt.signal.reason);
   }
 
-  /** Passes a call on. @throws FrontFailure */
-  async call(method: DeviceMethod, request: Buffer, outer: AbortSignal): Promise<Buffer> {
-    return this.#untilHalt.or(outer, async (signal) => {
+  /** Passes a call on. @param given aborted by whoever gives the call up, and by close() @throws FrontFailure */
+  async call(method: DeviceMethod, request: Buffer, given: AbortController): Promise<Buffer> {
+    const { signal } = given;
+    if (this.#halt.signal.aborted) given.abort(this.#halt.signal.reason);
+    this.#underWay.add(given);
+    try {
       // The kubelet asks for advice just before it chooses devices, marks them as its own, and calls Allocate.
-      if (method === 'GetPreferredAllocation') return this.#giving(() => this.#preferred(request, signal));
+      if (method === 'GetPreferredAllocation') return await this.#giving(() => this.#preferred(request, signal));
       const ids = this.#idsOf(method, request);
-      if (method === 'PreStartContainer') return this.#preStart(ids, request, signal);
-      return this.#giving(() => this.#allocate(ids, request, signal));
-    });
+      if (method === 'PreStartContainer') return await this.#preStart(ids, request, signal);
+      return await this.#giving(() => this.#allocate(ids, request, signal));
+    } finally {
+      this.#underWay.delete(given);
+    }
   }
 
   /** The kubelet gives devices while `work` is under way. */

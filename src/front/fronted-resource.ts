@@ -152,11 +152,11 @@ export class FrontedResource implements FrontedService {
     };
   }
 
-  async call(method: DeviceMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer> {
+  async call(method: DeviceMethod, request: Buffer, given: AbortController): Promise<FrontAnswer> {
     const { called } = this.#ports;
     this.#callsUnderWay++;
     try {
-      const bytes = await this.#calls.call(method, request, signal);
+      const bytes = await this.#calls.call(method, request, given);
       called(method, 'ok');
       return { bytes };
     } catch (failure) {

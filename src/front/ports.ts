@@ -85,8 +85,8 @@ export interface FrontedService {
   afterRegister(go: () => void): void;
   /** A stream was opened. Returns the function to call when it has ended. */
   watch(stream: ListOut): () => void;
-  /** Never rejects. */
-  call(method: DeviceMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer>;
+  /** Never rejects. @param given aborted when the kubelet gives the call up, and by the end of the front */
+  call(method: DeviceMethod, request: Buffer, given: AbortController): Promise<FrontAnswer>;
 }
 
 /** How a call of the kubelet is answered: with the plugin's bytes, or with a gRPC status and a sentence. */

@@ -100,7 +100,7 @@ export class FrontDoor {
         const left = (): void => gone.abort();
         call.on('cancelled', left);
         try {
-          return await service.call(method, call.request.take(), gone.signal);
+          return await service.call(method, call.request.take(), gone);
         } finally {
           // The library says it of every call that is over.
           call.off('cancelled', left);

@@ -66,7 +66,7 @@ function world() {
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
   };
   const call = (method: DeviceMethod): Promise<string> =>
-    calls.call(method, Buffer.from('q'), new AbortController().signal).then(
+    calls.call(method, Buffer.from('q'), new AbortController()).then(
       (bytes) => bytes.toString(),
       (failure: unknown) => {
         const { status, message } = failure as FrontFailure;
@@ -309,7 +309,7 @@ describe('after a call that its plugin did not answer in time', () => {
   it('advice is left out, and containers wait at the gate for the sign of life', async () => {
     const { clock, facts, calls, settle, preStart } = await silent();
     facts.more = { options: { preStartRequired: true, preferredAllocationAvailable: true } };
-    const advice = await calls.call('GetPreferredAllocation', Buffer.alloc(0), new AbortController().signal);
+    const advice = await calls.call('GetPreferredAllocation', Buffer.alloc(0), new AbortController());
     assert.equal(advice, WIRE.noPreference);
     let answer = '';
     void preStart().then((got) => (answer = got));
