@@ -28,7 +28,7 @@ interface Waiter {
 interface Owner {
   held: number;
   readonly waiting: Set<Waiter>;
-  /** Which turn it had last; 0: none. */
+  /** Which turn it had last; at first just before the last one of all, so that an owner that leaves for a moment is behind those that went on waiting. */
   turn: number;
 }
 
@@ -60,7 +60,7 @@ export class FairRoom {
    * @param granted called once when the turn has come, unless there is room at once
    */
   enter(owner: number, size: number, granted: () => void): Place {
-    const own = this.#owners.get(owner) ?? { held: 0, waiting: new Set(), turn: 0 };
+    const own = this.#owners.get(owner) ?? { held: 0, waiting: new Set(), turn: this.#turns - 0.5 };
     this.#owners.set(owner, own);
     const waiter: Waiter = { size, granted, isGranted: false };
     if (own.waiting.size === 0 && this.#fits(owner, own, size)) this.#grant(owner, own, waiter);
@@ -126,11 +126,11 @@ export class FairRoom {
     if (!this.#limits.isTrusted(owner)) this.#others += by;
   }
 
-  /** One of each owner in turn, as long as there is room; the one whose turn is longest ago is first. */
+  /** One of each owner in turn, as long as there is room: first those that have none, and the one whose turn is longest ago. */
   #serve(): void {
     for (let hasServed = true; hasServed;) {
       hasServed = false;
-      for (const [owner, own] of [...this.#owners].sort(([, a], [, b]) => a.turn - b.turn)) {
+      for (const [owner, own] of [...this.#owners].sort(([, a], [, b]) => rank(a, b))) {
         const [next] = own.waiting;
         if (next === undefined || !this.#fits(owner, own, next.size)) continue;
         this.#grant(owner, own, next);
@@ -139,4 +139,9 @@ export class FairRoom {
       }
     }
   }
+}
+
+function rank(a: Owner, b: Owner): number {
+  const byNeed = Number(a.held > 0) - Number(b.held > 0);
+  return byNeed === 0 ? a.turn - b.turn : byNeed;
 }

@@ -1,9 +1,10 @@
 // The border between an accepted socket and the HTTP/2 server: repairs old clients' requests, ends connections over budget.
-import { Duplex } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
 import type { CallTurns, FramePace } from '../../model/call-turns.js';
 import type { ConnectionEnd, ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
+import { BorderStream } from './border-stream.js';
 import { Brake, HOLD } from './brake.js';
 import { Calls } from './calls.js';
 import { nextDeadline, shortestLimitMs, type Standing } from './deadlines.js';
@@ -31,8 +32,6 @@ export interface BorderOptions {
   readonly frames?: FramePace | undefined;
 }
 
-/** Octets held at most for a side that does not take them. */
-const READ_BYTES = 65_536;
 /** A passed deadline is looked at again: when our own loop was late, octets that came in time still wait in the kernel. */
 const SECOND_LOOK_MS = 1;
 
@@ -40,7 +39,7 @@ const SECOND_LOOK_MS = 1;
  * The server's side of a guarded connection, for the HTTP/2 server in place of the socket. It emits no error: a connection that
  * fails is destroyed.
  */
-export class Border extends Duplex {
+export class Border extends BorderStream {
   readonly #socket: Duplex;
   readonly #options: BorderOptions;
   readonly #acceptedAt: number;
@@ -61,7 +60,7 @@ export class Border extends Duplex {
 
   /** @param socket freshly accepted and not read yet; the border owns it from now on and destroys it with itself */
   constructor(socket: Duplex, options: BorderOptions) {
-    super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });
+    super();
     const now = options.clock.mono();
     this.#socket = socket;
     this.#brake = new Brake(socket);
@@ -122,18 +121,6 @@ export class Border extends Duplex {
     this.#brake.letGo(HOLD.SERVER_FULL);
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
-    this.#send([chunk], done);
-  }
-
-  override _writev(
-    chunks: readonly { readonly chunk: Buffer; readonly encoding: BufferEncoding }[],
-    done: (error?: Error) => void,
-  ): void {
-    const buffers = chunks.map(({ chunk }) => chunk);
-    this.#send(buffers, done);
-  }
-
   override _final(done: (error?: Error) => void): void {
     this.#halfClosed();
     this.#outlet.end();
@@ -173,7 +160,7 @@ export class Border extends Duplex {
     }
   }
 
-  #send(chunks: readonly Buffer[], done: (error?: Error) => void): void {
+  protected override send(chunks: readonly Buffer[], done: (error?: Error) => void): void {
     const now = this.#options.clock.mono();
     this.#guard.tell(now);
     try {

@@ -1,23 +1,21 @@
 // The border before a server that we call: stands between our HTTP/2 client and the connection it opened, and ends the connection
 // when the server exceeds its budgets. Servers are guarded against like callers.
-import { Duplex } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { Answers } from './answers.js';
 import { Asked } from './asked.js';
 import type { BorderOptions } from './border.js';
+import { BorderStream } from './border-stream.js';
 import { Brake, HOLD } from './brake.js';
 import { PeerFault } from './fault.js';
 import { Guard } from './guard.js';
 import { LazyAlarm } from './lazy-alarm.js';
 import { joinSmall, writeTogether } from './pieces.js';
 
-/** Octets held at most for a side that does not take them. */
-const READ_BYTES = 65_536;
-
 /**
  * The client's side of a guarded connection, for the HTTP/2 client in place of the socket. It emits no error: a connection that
  * fails is destroyed.
  */
-export class ClientBorder extends Duplex {
+export class ClientBorder extends BorderStream {
   readonly #socket: Duplex;
   readonly #options: BorderOptions;
   readonly #guard: Guard;
@@ -32,7 +30,7 @@ export class ClientBorder extends Duplex {
    * @param options `guard`: of its deadlines only `headersMs` counts, since every call has one of its own
    */
   constructor(socket: Duplex, options: BorderOptions) {
-    super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });
+    super();
     this.#socket = socket;
     this.#options = options;
     this.#guard = new Guard(options.guard, options.clock.mono());
@@ -50,17 +48,6 @@ export class ClientBorder extends Duplex {
     this.#brake.letGo(HOLD.SERVER_FULL);
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
-    this.#send([chunk], done);
-  }
-
-  override _writev(
-    chunks: readonly { readonly chunk: Buffer; readonly encoding: BufferEncoding }[],
-    done: (error?: Error) => void,
-  ): void {
-    this.#send(joinSmall(chunks.map(({ chunk }) => chunk)), done);
-  }
-
   override _final(done: (error?: Error) => void): void {
     this.#socket.end();
     done();
@@ -72,9 +59,10 @@ export class ClientBorder extends Duplex {
     done(null);
   }
 
-  #send(chunks: readonly Buffer[], done: (error?: Error) => void): void {
-    for (const chunk of chunks) this.#asked.see(chunk);
-    writeTogether(this.#socket, chunks, () => done());
+  protected override send(chunks: readonly Buffer[], done: (error?: Error) => void): void {
+    const pieces = joinSmall(chunks);
+    for (const piece of pieces) this.#asked.see(piece);
+    writeTogether(this.#socket, pieces, () => done());
   }
 
   #received(chunk: Buffer): void {

@@ -46,6 +46,26 @@ void describe('room that owners share', () => {
     for (const owner of [7, 8, 9]) assert.ok(running.filter((one) => one === owner).length >= 4, String(running));
   });
 
+  void it('come to one that waits and has none, however often others leave and come again', () => {
+    const { room } = bed();
+    const running: { readonly owner: number; leave: () => void }[] = [];
+    const enter = (owner: number): void => {
+      const place = room.enter(owner, 1, () => void running.push({ owner, leave: () => place.leave() }));
+      if (place.isGranted) running.push({ owner, leave: () => place.leave() });
+    };
+    for (const owner of [9, 1, 2]) enter(owner);
+    for (const owner of [9, 3, 4]) enter(owner);
+    // Each of the others leaves wholly, and comes again; the first owner waits for its next place all the time.
+    let turns = 0;
+    for (let round = 0; round < 20; round++) {
+      const [one] = running.splice(0, 1);
+      if (one?.owner === 9) turns += 1;
+      one?.leave();
+      enter(one?.owner ?? 0);
+    }
+    assert.ok(turns >= 3, String(turns));
+  });
+
   void it('come after those who have none to owners who have some', async () => {
     const { running, leave, want } = bed();
     want(7, 4);
