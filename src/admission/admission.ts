@@ -144,7 +144,7 @@ export class Admission implements Admitter {
       this.#checkIncarnation(candidate) ??
       checkCaller({
         name: request.name,
-        caller: request.caller,
+        callerUid: request.caller?.uid ?? request.presumedUid,
         listenerUid: listener.uid,
         allowUids: this.#ports.policy.admission.allowUids,
         ruleUids: plugin.uids,

@@ -1,12 +1,13 @@
 // May this process register this plugin? Pure.
-import { isTrusted, type Caller } from '../model/ids.js';
+import { isTrusted } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { NameOwner } from '../model/registration.js';
 
 /** The facts that the decision rests on. */
 export interface CallerFacts {
   readonly name: string;
-  readonly caller: Caller | undefined;
+  /** Undefined: nobody called, the listener stands for it. */
+  readonly callerUid: number | undefined;
   /** Uid of the process that listens on the dialled socket. */
   readonly listenerUid: number;
   /** admission.allowUids. */
@@ -24,13 +25,13 @@ export interface CallerFacts {
  */
 export function checkCaller({
   name,
-  caller,
+  callerUid,
   listenerUid,
   allowUids,
   ruleUids,
   ownUid,
 }: CallerFacts): Refusal | undefined {
-  const uid = caller?.uid ?? listenerUid;
+  const uid = callerUid ?? listenerUid;
   const notAllowed = (who: number, list: string, allowed: readonly number[]): Refusal => ({
     code: 'CALLER_NOT_ALLOWED',
     message: `${name}: uid ${String(who)} may not register it; ${list} allows ${allowed.join(', ')}`,

@@ -1,6 +1,7 @@
 // Changes that come together share one write, and each caller learns the fate of the write that holds its own change.
 import { backoffMs } from '../kernel/backoff.js';
 import type { Alarm } from '../kernel/clock.js';
+import { Pace } from '../kernel/pace.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 
 /** Whether a change is on the disk. `not-durable`: not yet; it is in memory and is tried again. */
@@ -16,6 +17,12 @@ const GATHER_MS = 5;
 const CROWD_MS = 50;
 /** How long a change that nobody waits for may wait for one that somebody waits for: the two share a write then. */
 const COMPANY_MS = 20;
+/**
+ * Writes for which nobody waits: so many at once after a quiet time, then one in so long. Each is of the whole document, and 250
+ * drivers whose facts change on and on, each within the pace of its own, would have one begin as soon as another ended.
+ */
+const ALONE_AT_ONCE = 16;
+const ALONE_EVERY_MS = 1000;
 
 /** The ports of a GroupCommit. */
 export interface CommitPorts extends Pick<Surroundings, 'clock' | 'random'> {
@@ -50,6 +57,7 @@ export class GroupCommit {
   #pause: Alarm | undefined;
   /** The present pause only gathers more changes, and ends when a caller waits for a write. */
   #pausesForCompany = false;
+  readonly #alone = new Pace(ALONE_AT_ONCE * ALONE_EVERY_MS, 0);
   #endedAt = -Infinity;
   #crowdedUntil = -Infinity;
   #failure: string | undefined;
@@ -87,7 +95,7 @@ export class GroupCommit {
     return group.fate;
   }
 
-  /** Counts a change that nobody waits for; it is written with the next ones, or by itself a moment later. */
+  /** Counts a change that nobody waits for; it is written with the next ones, or by itself a moment later, a second in a crowd. */
   touch(): void {
     this.#changes += 1;
     if (this.#failure !== undefined) this.#owed = this.#changes;
@@ -124,7 +132,7 @@ export class GroupCommit {
     }
     const now = this.#ports.clock.mono();
     const gatherMs = now < this.#crowdedUntil ? this.#endedAt + GATHER_MS - now : 0;
-    const waitMs = isAwaited ? gatherMs : COMPANY_MS;
+    const waitMs = isAwaited ? gatherMs : Math.max(COMPANY_MS, this.#alone.waitMs(ALONE_EVERY_MS, now));
     if (waitMs > 0) this.#runIn(waitMs, !isAwaited);
     else void this.#run();
   }
@@ -161,6 +169,7 @@ export class GroupCommit {
     this.#next = undefined;
     const changes = this.#changes;
     const startedAt = clock.mono();
+    if (group.waiters === 0) this.#alone.book(ALONE_EVERY_MS, startedAt);
     let isWritten = false;
     try {
       await write(group.waiters);

@@ -23,6 +23,11 @@ export interface PublisherPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /**
+   * Whether a driver goes before others, which make room where they contradict it: Drivers (daemon/drivers) knows those of root and
+   * of the broker's user. Absent: the first to come is the first.
+   */
+  readonly goesFirst?: (driver: string) => boolean;
 }
 
 /** Waits between attempts that failed. */
@@ -163,7 +168,7 @@ export class NodeInfoPublisher {
     try {
       if (this.#isSweepDue) await this.#sweep();
       this.#again = false;
-      wanted = new Map(this.#wanted);
+      wanted = this.#inOrder();
       unwanted = new Set(this.#unwanted);
       outcome = await this.#ports.target.apply(wanted, unwanted, this.#halt.signal);
     } catch (failure) {
@@ -172,6 +177,14 @@ export class NodeInfoPublisher {
     if (this.#halt.signal.aborted) return undefined;
     this.#applyAgain(outcome.ok ? outcome.againAfterMs : undefined);
     return outcome.ok ? this.#succeeded(wanted, unwanted, outcome.conflicts) : this.#failed(outcome);
+  }
+
+  /** A topology key belongs to the first that names it: nobody keeps root's driver from being published by being there before. */
+  #inOrder(): Map<string, NodeInfo> {
+    const { goesFirst = () => false } = this.#ports;
+    const all = [...this.#wanted];
+    const isFirst = new Set(all.map(([driver]) => driver).filter((driver) => goesFirst(driver)));
+    return new Map([...all.filter(([one]) => isFirst.has(one)), ...all.filter(([one]) => !isFirst.has(one))]);
   }
 
   /** A failure needs no such alarm: its next attempt comes. */

@@ -75,7 +75,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     peers: new Peers(),
     ...{ users, paths },
     namesMove: namesMove(settings.paths, clock),
-    drivers: new Drivers({ settings, clock, random, log, guarding, pin: paths.pin }),
+    drivers: new Drivers({ settings, clock, random, log, guarding, pin: paths.pin, ownUid: rest.self.uid }),
     countConnection: (what) => metrics.connection(what),
   });
 }

@@ -3,6 +3,8 @@ import { CsiHandler } from '../csi/csi-handler.js';
 import { NodeInfoPublisher } from '../csi/node-info-publisher.js';
 import { DraHandler } from '../dra/dra-handler.js';
 import type { Surroundings } from '../kernel/surroundings.js';
+import { CSI_PLUGIN, isTrusted } from '../model/ids.js';
+import { isLive, uidBehind } from '../model/instance.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { Settings } from '../model/settings.js';
 import type { SocketPaths } from '../platform/fs/socket-paths.js';
@@ -17,6 +19,7 @@ export interface DriverPorts extends Omit<Surroundings, 'metrics'> {
   readonly settings: Settings;
   readonly guarding: Guarding;
   readonly pin: SocketPaths['pin'];
+  readonly ownUid: number;
 }
 
 /** Both handlers and their life. */
@@ -24,10 +27,18 @@ export class Drivers {
   readonly handlers: readonly PluginHandler[];
   readonly #csi: CsiHandler;
   readonly #publisher: NodeInfoPublisher;
+  /** Known before any driver is. */
+  #roster: Core['roster'] | undefined;
 
-  constructor({ settings, clock, random, log, guarding, pin }: DriverPorts) {
+  constructor({ settings, clock, random, log, guarding, pin, ownUid }: DriverPorts) {
     const target = nodeFactsTarget(settings, clock, log);
-    this.#publisher = new NodeInfoPublisher({ target, clock, random, log });
+    this.#publisher = new NodeInfoPublisher({
+      ...{ target, clock, random, log },
+      goesFirst: (driver) =>
+        (this.#roster?.ofPlugin(CSI_PLUGIN, driver) ?? []).some(
+          (one) => isLive(one) && isTrusted(uidBehind(one) ?? -1, ownUid),
+        ),
+    });
     const connections = { clock, random, pin, guarding };
     this.#csi = new CsiHandler({
       publisher: this.#publisher,
@@ -41,6 +52,7 @@ export class Drivers {
 
   /** Drivers of the checkpoint stay published until their sockets are known to be gone. */
   restore({ roster, reports }: Core): void {
+    this.#roster = roster;
     this.#csi.restoreAll(roster.all(), reports);
   }
 

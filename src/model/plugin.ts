@@ -78,6 +78,8 @@ export interface RegistrationRequest {
   /** When pulled: the incarnation (key) that is meant; any other at that path is a different plugin. */
   readonly expected?: string;
   readonly caller?: Caller;
+  /** The user whose plugin is presumed at that path, where nobody called: another's has to call by itself. */
+  readonly presumedUid?: number;
 }
 
 /** How a registration ended. */

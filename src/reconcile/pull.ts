@@ -28,6 +28,7 @@ const FINAL = new Set<RefusalCode>([
   'ENDPOINT_CLAIMED',
   'NAME_DENIED',
   'CALLER_NOT_ALLOWED',
+  'CALLER_NOT_LISTENER',
 ]);
 
 /** Refusals that say no more than that an incarnation is no longer there. */
@@ -166,6 +167,14 @@ export function isNoNews({ pulled }: RegistrationRequest, refusal: Refusal, wayB
   return (pulled && isVanished(refusal)) || (wayBack?.state === 'gone' && refusal.code === 'NO_ANSWER');
 }
 
+function calledFor(
+  { caller, socketKey }: Instance,
+  expected: string,
+): Pick<RegistrationRequest, 'caller' | 'presumedUid'> {
+  if (caller === undefined) return {};
+  return expected === socketKey ? { caller } : { presumedUid: caller.uid };
+}
+
 /**
  * The request with which an instance is pulled: its own data of its registration, for exactly that incarnation.
  *
@@ -182,7 +191,7 @@ export function pullRequest(instance: Instance, expected = instance.socketKey): 
     endpoint: instance.endpointPath,
     expected,
     ...(socket === undefined ? {} : { socket }),
-    // The caller of one incarnation has not called for its successor: there, the listener is asked.
-    ...(instance.caller === undefined || expected !== instance.socketKey ? {} : { caller: instance.caller }),
+    // The caller of one incarnation has not called for its successor: there, the listener is asked, and has to be of its user.
+    ...calledFor(instance, expected),
   };
 }

@@ -23,7 +23,7 @@ const { settings } = loadDefaults(root);
 const drivers = new Drivers({
   settings: { ...settings, timeouts: { ...settings.timeouts, nodeGetInfoMs: 300 } },
   ...{ clock: systemClock, random: systemRandom, log: silentLog, guarding },
-  pin: pluginSockets(settings.paths, uid).pin,
+  ...{ pin: pluginSockets(settings.paths, uid).pin, ownUid: uid },
 });
 const record = (event: object): void => void process.stdout.write(`${JSON.stringify(event)}\n`);
 await startTestBroker(root, undefined, {

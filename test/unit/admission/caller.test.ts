@@ -2,9 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkCaller, checkOwner } from '../../../src/admission/caller.js';
 import { isTransient } from '../../../src/model/reasons.js';
-import type { Caller } from '../../../src/model/ids.js';
-
-const caller = (uid: number): Caller => ({ uid, gid: uid, pid: 1, startTime: '1', source: 'peercred' });
 
 /** caller's uid (undefined: nobody called), listener's uid, admission.allowUids, the rule's uids, and the verdict. */
 const ROWS: [
@@ -41,7 +38,7 @@ describe('whether a process may register a plugin', () => {
     it(`${title}: ${verdict ?? 'let in'}`, () => {
       const facts = {
         name: 'example.com/x',
-        caller: uid === undefined ? undefined : caller(uid),
+        callerUid: uid,
         listenerUid,
         allowUids,
         ruleUids,

@@ -228,6 +228,28 @@ describe('group commit', () => {
     assert.equal(bench.clock.pending, 0);
   });
 
+  it('is made once a second for changes that nobody waits for, after sixteen at once, and at once for one that is waited for', async () => {
+    const bench = new Bench();
+    const touchFor = async (ms: number): Promise<number> => {
+      const before = bench.writes;
+      for (let spent = 0; spent < ms; spent += 40) {
+        bench.commit.touch();
+        await bench.clock.advance(40);
+        if (bench.commit.isWriting) await bench.end();
+      }
+      return bench.writes - before;
+    };
+    const first = await touchFor(10_000);
+    assert.ok(first >= 16 && first <= 27, `${String(first)} writes in ten seconds`);
+    const later = await touchFor(10_000);
+    assert.ok(later >= 9 && later <= 11, `${String(later)} writes in ten more`);
+    bench.commit.touch();
+    bench.save('a');
+    await bench.end();
+    assert.deepEqual(bench.fates, ['a durable'], 'and what waited goes with it');
+    assert.equal(bench.clock.pending, 0);
+  });
+
   it('says each failure once, not at each attempt', async () => {
     const bench = new Bench();
     bench.save('a');

@@ -18,6 +18,8 @@ export class FakeTarget implements NodeFactsTarget {
   /** Set while something is left that nobody waits for. */
   againAfterMs: number | undefined;
   rounds = 0;
+  /** The drivers that the last round was to publish, in its order. */
+  wanted: readonly string[] = [];
   /** The drivers that each round was told to take back. */
   readonly takenBack: (readonly string[])[] = [];
   /** Set to hold a round until it resolves. */
@@ -29,6 +31,7 @@ export class FakeTarget implements NodeFactsTarget {
 
   async apply(wanted: ReadonlyMap<string, NodeInfo>, unwanted: ReadonlySet<string>): Promise<ApplyOutcome> {
     this.rounds += 1;
+    this.wanted = [...wanted.keys()];
     this.takenBack.push([...unwanted]);
     await this.gate;
     const failure = this.failures.shift();

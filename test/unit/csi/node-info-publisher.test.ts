@@ -9,7 +9,7 @@ import { FakeTarget } from './fakes.js';
 
 const info = (driver: string, nodeId = 'n1'): NodeInfo => ({ driver, nodeId, topology: [] });
 
-function setup(): {
+function setup(goesFirst: (driver: string) => boolean = () => false): {
   clock: FakeClock;
   target: FakeTarget;
   publisher: NodeInfoPublisher;
@@ -20,7 +20,7 @@ function setup(): {
   const target = new FakeTarget();
   const errors: string[] = [];
   const log = { ...silentLog, error: (_: string, message: string): void => void errors.push(message) };
-  const publisher = new NodeInfoPublisher({ target, clock, random: seededRandom(1), log });
+  const publisher = new NodeInfoPublisher({ target, clock, random: seededRandom(1), log, goesFirst });
   const story: string[] = [];
   publisher.onCondition((driver, { state }) => story.push(`${driver} ${state}`));
   return { clock, target, publisher, errors, story };
@@ -38,6 +38,15 @@ describe('the publisher of node info', () => {
     assert.deepEqual(story, ['a publishing', 'a published']);
     assert.equal(publisher.isDone, true);
     assert.equal(clock.pending, 0);
+  });
+
+  it("has root's drivers before those of others, whoever came first: of two that contradict each other the first is public", async () => {
+    const { clock, target, publisher } = setup((driver) => driver.startsWith('root'));
+    publisher.publish(info('other'));
+    await clock.settle();
+    for (const driver of ['root-1', 'another', 'root-2']) publisher.publish(info(driver));
+    await clock.advance(10_000);
+    assert.deepEqual(target.wanted, ['root-1', 'root-2', 'other', 'another']);
   });
 
   it('does nothing for a driver that says the same again', async () => {

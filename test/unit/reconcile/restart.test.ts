@@ -86,6 +86,20 @@ describe('after a restart', () => {
     await world.stop();
   });
 
+  it("calls nobody else's socket at the path of a plugin of the checkpoint: whoever listens there has to call", async () => {
+    const world = new CoreWorld();
+    const old = world.start('a');
+    const stranger = world.start('a');
+    old.socket.listener = undefined;
+    stranger.socket.listener = { uid: 4001, pid: undefined };
+    world.restore(old);
+    await world.open();
+    await world.clock.advance(world.settings.restart.settleMs + world.policy.graceMs + 600_000);
+    assert.deepEqual([world.of(stranger)?.state, stranger.connections.length], [undefined, 0]);
+    assert.equal(world.counts(), undefined);
+    await world.stop();
+  });
+
   it('calls a plugin that restarted while the broker was away, although it does not call', async () => {
     const world = new CoreWorld();
     const old = world.start('a');
