@@ -2,9 +2,8 @@
 import type { Resource } from '../model/device-list.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
-import { Paces } from '../kernel/paces.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import { processKey, type UserFacts } from '../model/ids.js';
+import type { UserFacts } from '../model/ids.js';
 import type { LeaseSource } from '../model/lease.js';
 import type { Settings } from '../model/settings.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
@@ -15,7 +14,7 @@ import { partsOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
 import { LeaseAnswers, usableLists } from '../podresources/lease-answers.js';
-import { KUBELET_RATE } from '../podresources/ports.js';
+import { CallerRates } from '../podresources/caller-rates.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
 
 /** The parts of PodResources. */
@@ -60,11 +59,12 @@ export function podResources(parts: PodResourcesParts): KeptDoor {
           unanswered: (why) => degraded('pod-resources-upstream', why),
           incomplete: (count) => incomplete('upstream', count),
         });
-  const rates = new Paces<string>(KUBELET_RATE);
+  const rates = new CallerRates({ ownUid: parts.ownUid, userOf: parts.userOf });
   return podResourcesSocket({
     ...parts,
     backend: upstream ?? own,
-    mayAsk: (caller) => rates.take(caller === undefined ? '' : processKey(caller), clock.mono()),
+    mayAsk: (caller) => rates.take(caller, clock.mono()),
+    answered: (caller, bytes) => rates.answered(caller, bytes, clock.mono()),
     count: (method, result) => metrics.podResources(method, result),
     degraded: (why) => degraded('pod-resources', why),
     closes: () => upstream?.close(),

@@ -24,9 +24,9 @@ export class Paces<Key> {
     return this.#asked(key, now, (turns) => turns.take(now));
   }
 
-  /** Takes the next turn of one. @returns milliseconds until it comes, and takes it back */
-  book(key: Key, now: number): { readonly waitMs: number; readonly giveBack: () => void } {
-    return this.#asked(key, now, (turns) => ({ waitMs: turns.book(1, now), giveBack: () => turns.giveBack() }));
+  /** Takes the next turn of one, or so many. @returns milliseconds until it comes, and takes one back */
+  book(key: Key, now: number, count = 1): { readonly waitMs: number; readonly giveBack: () => void } {
+    return this.#asked(key, now, (turns) => ({ waitMs: turns.book(count, now), giveBack: () => turns.giveBack() }));
   }
 
   #asked<T>(key: Key, now: number, ask: (turns: Turns) => T): T {

@@ -46,6 +46,7 @@ async function served(given: Partial<PodResourcesBackend>, work: (bed: Served) =
       ...given,
     },
     mayAsk,
+    answered: () => undefined,
     count: (method, result) => counts.push(`${method} ${result}`),
     log: silentLog,
   });
