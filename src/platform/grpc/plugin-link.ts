@@ -7,11 +7,12 @@ import {
   type ClientHttp2Stream,
   type OutgoingHttpHeaders,
 } from 'node:http2';
-import { connect, type Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { ClientBorder } from '../http2/client-border.js';
+import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { connectFailure } from './connect-failure.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
@@ -51,7 +52,7 @@ export class PluginLink {
     this.#guarding = guarding;
     this.#uid = uid;
     this.#target = target;
-    this.#socket = connect({ path: dialPath, allowHalfOpen: false });
+    this.#socket = new Socket({ allowHalfOpen: false, ...NO_READ_AHEAD }).connect(dialPath);
     this.#socket.once('connect', () => this.#connected());
     this.#socket.on('error', (failure: NodeJS.ErrnoException) => {
       // Later failures are reported by the border and the end of the session.

@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../kernel/clock.js';
 import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
+import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 import { slices } from '../time/slices.js';
 
@@ -71,7 +72,10 @@ export class UnixListener {
       );
     }
     const place = opened(publicPath);
-    const server = createServer({ allowHalfOpen: false, pauseOnConnect: false }, options.onConnection);
+    const server = createServer(
+      { allowHalfOpen: false, pauseOnConnect: false, ...NO_READ_AHEAD },
+      options.onConnection,
+    );
     try {
       if (replaces !== true) await checkFree(place, clock, replaces);
       await listening(server, place.bindPath);

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { sleep, type Alarm, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { HttpSettings } from '../../model/http.js';
+import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { OneAtATime } from './one-at-a-time.js';
 import { PeerPace } from './peer-pace.js';
 import { ConnectionSlots } from './connection-slots.js';
@@ -81,6 +82,7 @@ class PageServer implements HealthServer {
     this.#clock = clock;
     this.#log = log;
     const limits = {
+      ...NO_READ_AHEAD,
       requestTimeout: REQUEST_MS,
       headersTimeout: REQUEST_MS,
       connectionsCheckingInterval: REQUEST_MS / 2,

@@ -138,7 +138,7 @@ export class Border extends BorderStream {
 
   #received(chunk: Buffer): void {
     if (this.destroyed) return;
-    this.#guard.read();
+    this.#guard.read(chunk.length);
     this.#admit(chunk);
     this.#throttle.afterRead();
     // A peer that does not read its answers is not read for more questions.

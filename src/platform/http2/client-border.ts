@@ -69,7 +69,7 @@ export class ClientBorder extends BorderStream {
     if (this.destroyed) return;
     const now = this.#options.clock.mono();
     this.#guard.tell(now);
-    this.#guard.read();
+    this.#guard.read(chunk.length);
     try {
       const passing = this.#answers.take(chunk, now);
       if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);

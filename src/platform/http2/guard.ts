@@ -57,6 +57,8 @@ function kind(
 const DATA_UNIT_BYTES = 1024;
 /** Frames and reads that the begin of a connection, and of its first calls, takes before any is completed. */
 const FREE_FRAMES = 32;
+/** Reads that a DATA frame of ours causes at most: its WINDOW_UPDATE frames, and a PING. */
+const READS_PER_ANSWER = 2;
 /** A DATA frame of ours with fewer octets earns nothing: the peer's window may have cut it so small. */
 const SMALLEST_ANSWER_BYTES = 32;
 
@@ -77,8 +79,10 @@ export class Guard {
   readonly #settings: GuardSettings;
   #windowEnd: number;
   #now: Counts = nothing();
-  /** How many frames and reads more the peer's work pays for; less than none: it owes them. */
+  /** How many frames more the peer's work pays for; less than none: it owes them. */
   #credit = FREE_FRAMES;
+  /** The same of reads. What a peer says that it will send is no work: of a request only the octets of a read count. */
+  #reads = FREE_FRAMES;
   #before: Counts = nothing();
 
   /** @param now milliseconds on the monotonic scale */
@@ -110,9 +114,9 @@ export class Guard {
     throw new PeerFault(code, `the peer sent ${seen} ${what} within ${within} where its work allows ${allowed}`);
   }
 
-  /** Octets of the peer were read. However few they are, that takes time of ours: work pays for it as for a frame. */
-  read(): void {
-    this.#credit -= 1;
+  /** So many octets of the peer were read. However few they are, that takes time of ours: those that bring little owe. */
+  read(bytes: number): void {
+    this.#earnReads(bytes / DATA_UNIT_BYTES - 1);
   }
 
   /** The peer sent a frame of so many octets that belongs to no call: no window holds those back. @throws PeerFault */
@@ -124,6 +128,7 @@ export class Guard {
   callCompleted(): void {
     this.#now.calls++;
     this.#earn(KINDS.frames.perCall);
+    this.#earnReads(KINDS.frames.perCall);
   }
 
   /** The peer sent that much of a request that nobody has begun to answer. */
@@ -137,13 +142,19 @@ export class Guard {
     if (bytes < SMALLEST_ANSWER_BYTES) return;
     this.#now.data++;
     this.#earn(KINDS.frames.perData);
+    this.#earnReads(READS_PER_ANSWER);
   }
 
   /** Frames and reads that neither a connection's begin nor its work pays for, since this was last asked; they count as paid then. */
   takeUnearned(): number {
-    const owed = Math.ceil(Math.max(0, -this.#credit));
+    const owed = Math.ceil(Math.max(0, -this.#credit) + Math.max(0, -this.#reads));
     this.#credit = Math.max(0, this.#credit);
+    this.#reads = Math.max(0, this.#reads);
     return owed;
+  }
+
+  #earnReads(reads: number): void {
+    this.#reads = Math.min(this.#settings.frames, this.#reads + reads);
   }
 
   #earn(frames: number): void {

@@ -14,6 +14,7 @@ import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { answers, listening } from '../grpc/unix-listener.js';
+import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { onceATurn } from '../time/next-turn.js';
 import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
@@ -120,7 +121,7 @@ class BoundSocket {
       throw new Error(`${file} is served by another process: another broker stands before this kubelet`);
     }
     const folder = openFolder(this.#parent);
-    const server = createServer(this.#onConnection);
+    const server = createServer(NO_READ_AHEAD, this.#onConnection);
     try {
       const unseen = `.${randomBytes(6).toString('hex')}`;
       await listening(server, folder.at(unseen));

@@ -4,6 +4,7 @@ import { mayListen, type Caller, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { descriptorOf } from '../process/descriptors.js';
 import { procStat } from '../process/proc-stat.js';
+import { NO_READ_AHEAD } from './read-ahead.js';
 import { loadLibc, type Credentials, type Libc } from './libc.js';
 
 /**
@@ -64,7 +65,7 @@ export class Peers {
       const found = libc.peerOf(fd);
       const isAway = 'error' in found ? isTurnedAway(undefined, undefined) : isTurnedAway(found.uid, pidOf(found));
       if (isAway) libc.close(fd);
-      else server?.emit('connection', new Socket({ fd, readable: true, writable: true }));
+      else server?.emit('connection', new Socket({ fd, readable: true, writable: true, ...NO_READ_AHEAD }));
     }
   }
 

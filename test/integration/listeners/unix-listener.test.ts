@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
-import { createConnection } from 'node:net';
+import { createConnection, createServer, Socket } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../../src/kernel/clock.js';
+import { PluginLink } from '../../../src/platform/grpc/plugin-link.js';
 import { UnixListener } from '../../../src/platform/grpc/unix-listener.js';
+import { encodeFrame, HEAD_BYTES } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
+import { guardSettings } from '../../support/http2/guard-settings.js';
+import { settings } from '../../support/http2/raw-peer.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('a listener whose path leads to its successor', () => {
@@ -55,5 +60,67 @@ describe('a listener whose path leads to its successor', () => {
     alarms.shift()?.();
     await left;
     assert.deepEqual([accepted, failure], [1, undefined]);
+  });
+});
+
+/** Sends so many octets, each in a write of its own that the other side had time to read. */
+async function singly(socket: Socket, octets: number): Promise<void> {
+  for (let nth = 0; nth < octets; nth += 1) {
+    await new Promise((resolve) => socket.write(Buffer.alloc(1), resolve));
+    await turn();
+  }
+}
+
+describe('a connection that is paused', () => {
+  /** Fewer than fill the buffer of the kernel, where each is a piece of its own. */
+  const OCTETS = 200;
+
+  it('is not read: octets that the peer sends singly wait in the kernel', async (t) => {
+    const file = path.join(tempDir(), 's.sock');
+    let accepted: Socket | undefined;
+    const listener = await UnixListener.bind({
+      path: file,
+      access: { mode: 0o600 },
+      clock: systemClock,
+      replaces: false,
+      onConnection: (one) => (accepted = one.on('data', () => one.pause())),
+      onError: () => undefined,
+      onMovedAside: () => undefined,
+    });
+    listener.publish();
+    const client = createConnection(file);
+    t.after(() => {
+      client.destroy();
+      accepted?.destroy();
+      listener.close();
+    });
+    await singly(client, OCTETS);
+    assert.ok((accepted?.bytesRead ?? 0) < OCTETS / 2, `${String(accepted?.bytesRead)} octets were read`);
+  });
+
+  it('neither, where the broker opened it', async (t) => {
+    const file = path.join(tempDir(), 's.sock');
+    let isSent = false;
+    let plugin: Socket | undefined;
+    const server = createServer((one) => {
+      plugin = one.on('error', () => undefined);
+      // The begin of a frame that nobody knows; its octets follow.
+      const head = encodeFrame(0x42, 0, 0, Buffer.alloc(2 * OCTETS)).subarray(0, HEAD_BYTES);
+      one.write(Buffer.concat([settings(), head]));
+      void singly(one, OCTETS).then(() => (isSent = true));
+    }).listen(file);
+    const connect = t.mock.method(Socket.prototype, 'connect');
+    const frames = () => () => 60_000;
+    const link = new PluginLink(file, file, { clock: systemClock, guard: () => guardSettings, frames });
+    t.after(() => {
+      link.close();
+      plugin?.destroy();
+      server.close();
+    });
+    await eventually('all is sent', () => isSent);
+    assert.equal(link.isLost, false);
+    const dialled = connect.mock.calls[0]?.this as Socket;
+    const read = dialled.bytesRead;
+    assert.ok(read > 0 && read < OCTETS / 2, `${String(read)} octets were read`);
   });
 });

@@ -102,13 +102,18 @@ void describe('the guard', () => {
     assert.equal(guard.takeUnearned(), 1);
   });
 
-  void it('tells reads as frames: each takes time, however few octets it brings', () => {
+  void it('tells reads that bring little: each takes time, and neither what will come nor a call that goes on pays for it', () => {
     const guard = new Guard(guardSettings, 0);
-    times(30, () => guard.read());
-    times(5, () => guard.count('frames'));
+    times(32, () => guard.read(0));
+    assert.equal(guard.takeUnearned(), 0);
+    guard.dataReceived(1_000_000);
+    times(3, () => guard.read(0));
+    times(100, () => guard.read(1024));
     assert.equal(guard.takeUnearned(), 3);
     guard.callCompleted();
-    times(17, () => guard.read());
+    guard.dataSent(1000);
+    guard.read(2 * 1024);
+    times(20, () => guard.read(0));
     assert.equal(guard.takeUnearned(), 1);
   });
 
