@@ -257,8 +257,9 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     if (asked.limit === 'register') {
       const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
       bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
-      const isOut = !this.#mayBeDriven(subject) && this.#strike(bucket, subject);
-      const banned = isOut ? this.#banned(bucket, subject) : undefined;
+      const isDriven = this.#mayBeDriven(subject);
+      if (isDriven && verdict.kind === 'refuse') this.#quarantines.callBack(bucket, waitMs);
+      const banned = !isDriven && this.#strike(bucket, subject) ? this.#banned(bucket, subject) : undefined;
       if (banned !== undefined) return { kind: 'refuse', refusal: banned };
     }
     // A refusal is reported by the stage that answers it.
@@ -269,10 +270,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     return verdict;
   }
 
-  /**
-   * Plugins register anew when kubelet.sock or their own socket is moved, as often as another user likes who may move it. Those of
-   * ordinary users are kept out even so: they may be the ones who do it.
-   */
+  /** Whoever may move kubelet.sock or a plugin's socket has it register. An ordinary user's may do that itself, and is kept out. */
   #mayBeDriven({ uid, door }: FloodSubject): boolean {
     return strangerUser(uid, this.#ports) === undefined && this.#ports.namesMove(door);
   }

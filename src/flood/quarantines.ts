@@ -18,6 +18,8 @@ export class Quarantines {
   readonly #ports: QuarantinesPorts;
   readonly #listeners: Listeners<FloodListener>;
   readonly #running = new Map<Bucket, Alarm>();
+  /** Plugins that were refused for their pace, and are called back when a permit is there. */
+  readonly #refused = new Map<Bucket, Alarm>();
   #strikesToTell: Alarm | undefined;
 
   /** @param listeners told of each beginning and end */
@@ -51,6 +53,16 @@ export class Quarantines {
     if (bucket.kind === 'plugin')
       this.#listeners.tell((listener) => listener.quarantineBegan?.(quarantineOf(bucket, lengthMs)));
     this.#changed();
+  }
+
+  /** A registration was refused that may bring no quarantine: a plugin that never calls again is not lost by that either. */
+  callBack(bucket: Bucket, inMs: number): void {
+    if (bucket.kind !== 'plugin' || this.#refused.has(bucket)) return;
+    const alarm = this.#ports.clock.alarm(inMs, () => {
+      this.#refused.delete(bucket);
+      this.#listeners.tell((listener) => listener.quarantineEnded?.(quarantineOf(bucket, 0)));
+    });
+    this.#refused.set(bucket, alarm);
   }
 
   /** A quarantine of an earlier life of the broker goes on for `leftMs`. */
@@ -110,7 +122,7 @@ export class Quarantines {
 
   /** Stops all alarms; nothing more is told. */
   close(): void {
-    for (const alarm of this.#running.values()) alarm.cancel();
+    for (const alarm of [...this.#running.values(), ...this.#refused.values()]) alarm.cancel();
     this.#running.clear();
     this.#strikesToTell?.cancel();
   }

@@ -103,7 +103,7 @@ export interface Quarantine extends FloodKey {
  */
 export interface FloodListener {
   quarantineBegan?(quarantine: Quarantine): void;
-  /** It is over or was lifted: the plugin is to be pulled, so that one that never calls again is not lost. */
+  /** It is over or was lifted, or a refusal for the pace that brings none is over: the plugin is to be pulled, so that one that never calls again is not lost. */
   quarantineEnded?(quarantine: Quarantine): void;
   /** Strikes or quarantines changed: worth a checkpoint. At once for quarantines, at most once a second for strikes. */
   penaltiesChanged?(): void;

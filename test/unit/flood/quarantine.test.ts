@@ -74,6 +74,24 @@ describe('a quarantine', () => {
     }
   });
 
+  it('is not needed to be called back: where none begins a refused plugin is called when its next permit is there, once', async () => {
+    const world = new FloodWorld();
+    world.namesMove = true;
+    for (let call = 1; call <= 8; call += 1) world.register({ endpoint: `gpu-${String(call)}.sock` });
+    assert.deepEqual([world.ended.length, world.clock.pending], [0, 1]);
+    await world.clock.advance(2_000);
+    assert.deepEqual(
+      world.ended.map(({ last }) => last?.endpoint),
+      ['gpu-8.sock'],
+      'the endpoint named last',
+    );
+    assert.equal(world.clock.pending, 0);
+    for (let call = 1; call <= 8; call += 1) world.register({ uid: 4001 });
+    assert.equal(world.clock.pending, 1, 'strikes are told; nobody is called back');
+    world.register();
+    world.gate.close();
+  });
+
   it('slows and then keeps out a plugin that crashes and registers each second with a new pid and socket', async () => {
     const world = new FloodWorld();
     let keptOutAfter = 0;
