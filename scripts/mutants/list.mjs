@@ -445,7 +445,7 @@ export const MUTANTS = [
   // Files and borders.
   {
     title: 'hidden names are not listed at a start and at a rescan',
-    file: 'src/platform/fs/directory-watch.ts',
+    file: 'src/platform/fs/listed-files.ts',
     search: "entry.name.startsWith('.') || !(entry.isSocket()",
     replace: '!(entry.isSocket()',
     test: 'integration/files/listed-files',
@@ -916,7 +916,7 @@ export const MUTANTS = [
   {
     title: 'a device that plugins prefer for two leases at once is given once',
     file: 'src/allocation/ledger.ts',
-    search: 'if (granted.devices.some((device) => (taken.get(device.id)?.id ?? id) !== id)) return false;',
+    search: 'if (granted.devices.some((device) => (taken.get(device.id) ?? entry) !== entry)) return false;',
     replace: '',
     test: 'unit/allocation/preferred',
   },

@@ -39,14 +39,15 @@ export interface AssembleParts extends Surroundings {
 export function assemble({ live, clock, random, log, metrics, bootId, ...rest }: AssembleParts): Daemon {
   const { settings } = live.current;
   const { state } = settings.paths;
+  const checkpoint = path.join(state, 'checkpoint.json');
   const files = oneAtATime(nodeFiles);
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
   const paths = pluginSockets(settings.paths, rest.self.uid);
   const users = new Users(rest.self.uid);
   const own = { ownUid: rest.self.uid, userOf: users.of };
   const refusals = new RefusalSummary(log, clock, own);
-  const paces = new FramePaces({ ...own, now: () => clock.mono(), isEnforced: () => live.flood.mode === 'enforce' });
-  const frames: FramePaces['of'] = (uid, process) => paces.of(uid, process);
+  const isEnforced = (): boolean => live.flood.mode === 'enforce';
+  const { of: frames } = new FramePaces({ ...own, now: () => clock.mono(), isEnforced });
   const guarding = guardPlugins({
     clock,
     log: refusals,
@@ -64,13 +65,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     bootId,
     bootMs: uptimeMs,
     openLimiter: bottleneckLimiters(clock),
-    file: new LowdbFile(
-      files,
-      path.join(state, 'checkpoint.json'),
-      new CheckpointCodec(),
-      clock,
-      emptyDocument(bootId),
-    ),
+    file: new LowdbFile(files, checkpoint, new CheckpointCodec(), clock, emptyDocument(bootId)),
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
     ...{ users, paths },

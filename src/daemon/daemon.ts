@@ -223,7 +223,7 @@ export class Daemon implements RestartListener {
     this.frontLine?.open();
     if (wipesSockets(restart.wipeSockets, opened.view.state))
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
-    for (const directory of [paths.devicePlugins, paths.pluginsRegistry]) this.#tellMovable(directory);
+    for (const directory of [paths.devicePlugins, paths.pluginsRegistry]) this.#news.movable(movableNames(directory));
     this.#storeState.is(this.store.view());
     await this.broker.publish();
     this.#startBudget.end();
@@ -280,13 +280,6 @@ export class Daemon implements RestartListener {
     this.leases.settled();
     this.#news.restored(confirmed, settling, total);
     this.#told();
-  }
-
-  #tellMovable(directory: string): void {
-    const message = movableNames(directory);
-    if (message === undefined) return;
-    this.#parts.log.warn('discovery.movable-names', message);
-    this.journal.record({ type: 'discovery', message });
   }
 
   #told(): void {

@@ -3,8 +3,8 @@ import { CsiHandler } from '../csi/csi-handler.js';
 import { NodeInfoPublisher } from '../csi/node-info-publisher.js';
 import { DraHandler } from '../dra/dra-handler.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import { CSI_PLUGIN, isTrusted } from '../model/ids.js';
-import { isLive, uidBehind } from '../model/instance.js';
+import { CSI_PLUGIN } from '../model/ids.js';
+import { isOfTrusted } from '../model/instance.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { Settings } from '../model/settings.js';
 import type { SocketPaths } from '../platform/fs/socket-paths.js';
@@ -34,10 +34,7 @@ export class Drivers {
     const target = nodeFactsTarget(settings, clock, log);
     this.#publisher = new NodeInfoPublisher({
       ...{ target, clock, random, log },
-      goesFirst: (driver) =>
-        (this.#roster?.ofPlugin(CSI_PLUGIN, driver) ?? []).some(
-          (one) => isLive(one) && isTrusted(uidBehind(one) ?? -1, ownUid),
-        ),
+      goesFirst: (driver) => isOfTrusted(this.#roster?.ofPlugin(CSI_PLUGIN, driver) ?? [], ownUid),
     });
     const connections = { clock, random, pin, guarding };
     this.#csi = new CsiHandler({

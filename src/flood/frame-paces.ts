@@ -25,7 +25,7 @@ export class FramePaces {
   }
 
   /** The pace of a user, and of its process where that is known; undefined of root and the broker's own user. */
-  of(uid: number | undefined, process?: string): FramePace | undefined {
+  readonly of = (uid: number | undefined, process?: string): FramePace | undefined => {
     const { now, isEnforced } = this.#ports;
     if (uid === undefined || strangerUser(uid, this.#ports) === undefined) return undefined;
     return (count) => {
@@ -34,5 +34,5 @@ export class FramePaces {
       const waits = this.#accounts(uid, process).map((one) => Math.min(one.aheadMs, one.book(count, at)));
       return Math.max(...waits);
     };
-  }
+  };
 }

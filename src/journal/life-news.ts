@@ -46,6 +46,13 @@ export class LifeNews {
     journal.record({ type: 'broker', message, facts });
   }
 
+  /** Ordinary users may move everybody's names in a directory. @param message says so; undefined: they may not */
+  movable(message: string | undefined): void {
+    if (message === undefined) return;
+    this.#ports.log.warn('discovery.movable-names', message);
+    this.#ports.journal.record({ type: 'discovery', message });
+  }
+
   /** It stops. */
   stopping(why: string): void {
     const { log, journal } = this.#ports;

@@ -111,6 +111,11 @@ export function uidBehind(instance: Instance | undefined): number | undefined {
   return instance?.listener?.uid ?? instance?.caller?.uid;
 }
 
+/** Whether root or the broker's user serves one of them that counts. */
+export function isOfTrusted(instances: Iterable<Instance>, ownUid: number): boolean {
+  return [...instances].some((one) => isLive(one) && isTrusted(uidBehind(one) ?? -1, ownUid));
+}
+
 /** Confirmed and not over: its session is or was open. */
 export function isConnected(instance: Instance): boolean {
   return instance.state === 'ready' || instance.state === 'orphaned';

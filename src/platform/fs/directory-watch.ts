@@ -1,15 +1,23 @@
 // Reports changes below a directory: one watch for each directory, none for files. An event is only a hint; looking decides.
 // chokidar would read a directory as a whole and ask for the status of every entry after each change in it, and a user that fills
 // a directory decides how many there are.
-import { mkdirSync, opendirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/ports.js';
 import { asError } from '../../kernel/clock.js';
 import type { Turns } from '../../kernel/pace.js';
 import { isOwnShortage } from '../../model/ids.js';
+import {
+  entriesIn,
+  isOfTrusted,
+  listFiles,
+  MAX_DEPTH,
+  MOST_BELOW_ONE,
+  MOST_DIRECTORIES,
+  type Ways,
+} from './listed-files.js';
 import { systemClock } from '../time/system-clock.js';
 import { eventBudget, PacedWatch } from './paced-watch.js';
-import type { SocketPaths } from './socket-paths.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
 /**
@@ -25,19 +33,9 @@ export interface WatchEvents {
   readonly degraded: (why: string | undefined) => void;
 }
 
-/** Directories that are followed at most, and read at each look. */
-const MOST_DIRECTORIES = 1024;
-/** Directories that are followed below one name of the root, so that a user that makes many leaves room for others. */
-const MOST_BELOW_ONE = 256;
-/** Depth of directories below the root that are followed. */
-const MAX_DEPTH = 16;
 /** The errors of a directory that was removed, exchanged or closed meanwhile. */
 const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
-/** Directories are reached by it alone: users that may write one above them can exchange them at any time. */
-type Ways = Pick<SocketPaths, 'inDirectory'>;
 const NOTHING: BelowDirectory = { isOther: false };
-/** Names that the system gives at one time. */
-const NAMES_AT_ONCE = 128;
 /** Names among which directories are looked for before the watch counts as set up. */
 const NAMES_AT_START = 4096;
 
@@ -66,7 +64,7 @@ export class DirectoryWatch {
   readonly #events: WatchEvents;
   readonly #followed = new Map<string, Followed>();
   /** By name of the root: directories below it, and the events that they share. */
-  readonly #tops = new Map<string, { count: number; readonly budget: Turns }>();
+  readonly #tops = new Map<string, { count: number; readonly isTrusted: boolean; readonly budget: Turns }>();
   #isOn = false;
   /** A directory could not be watched since it was set up: no other is tried before it is set up anew. */
   #isFailing = false;
@@ -153,7 +151,13 @@ export class DirectoryWatch {
   #mayFollow(directory: string): boolean {
     const parts = path.relative(this.#root, directory).split('/');
     if (this.#isFailing || parts.length > MAX_DEPTH || parts.some((part) => part.startsWith('.'))) return false;
-    return this.#followed.size < MOST_DIRECTORIES && (this.#tops.get(parts[0] ?? '')?.count ?? 0) < MOST_BELOW_ONE;
+    const top = parts[0] ?? '';
+    const shared = this.#tops.get(top);
+    if ((shared?.count ?? 0) >= MOST_BELOW_ONE) return false;
+    const isTrusted = shared?.isTrusted ?? isOfTrusted(this.#ways, path.join(this.#root, top));
+    let count = 0;
+    for (const one of this.#tops.values()) if (one.isTrusted === isTrusted) count += one.count;
+    return count < MOST_DIRECTORIES;
   }
 
   #tryWatch(directory: string, identity: string): void {
@@ -167,7 +171,11 @@ export class DirectoryWatch {
   /** @throws NodeJS.ErrnoException as PacedWatch */
   #watch(directory: string, identity: string): void {
     const top = path.relative(this.#root, directory).split('/', 1)[0] ?? '';
-    const shared = this.#tops.get(top) ?? { count: 0, budget: eventBudget() };
+    const shared = this.#tops.get(top) ?? {
+      count: 0,
+      isTrusted: isOfTrusted(this.#ways, path.join(this.#root, top)),
+      budget: eventBudget(),
+    };
     const watch = new PacedWatch((work) => this.#ways.inDirectory(directory, work), {
       clock: systemClock,
       budget: shared.budget,
@@ -223,64 +231,4 @@ export class DirectoryWatch {
     this.#isFailing = true;
     this.#events.degraded(whyUnwatched(directory, failure));
   }
-}
-
-/** The entries of a directory that may be sockets or directories; undefined for others. */
-function* entriesIn(ways: Ways, directory: string): Generator<string | undefined> {
-  for (const name of namesIn(ways, directory)) yield name?.path;
-}
-
-/** An entry of a directory. */
-interface Name {
-  readonly path: string;
-  readonly isDirectory: boolean;
-}
-
-/**
- * Reads a directory a little at a time: the user that fills it decides how long it is. Undefined for regular files and hidden
- * names. Empty where it cannot be read.
- */
-function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
-  let opened;
-  try {
-    opened = ways.inDirectory(directory, (at) => opendirSync(at, { bufferSize: NAMES_AT_ONCE }));
-    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
-      const isNothing =
-        entry.name.startsWith('.') || !(entry.isSocket() || entry.isDirectory() || entry.isSymbolicLink());
-      yield isNothing ? undefined : { path: `${directory}/${entry.name}`, isDirectory: entry.isDirectory() };
-    }
-  } catch {
-    // removed or unreadable: nothing to find there now
-  } finally {
-    opened?.closeSync();
-  }
-}
-
-/**
- * The files below a directory that may be sockets, links included and hidden names left out, read as they are taken; undefined
- * for other files. Directories too deep, too many or unreadable are skipped.
- *
- * @param met called with each directory before it is read
- */
-export function* listFiles(
-  ways: Ways,
-  root: string,
-  met: (directory: string) => void = () => undefined,
-): Generator<string | undefined> {
-  let left = MOST_DIRECTORIES;
-  function* walk(directory: string, depth: number, room: { left: number }): Generator<string | undefined> {
-    if (left <= 0 || room.left <= 0) return;
-    left -= 1;
-    room.left -= 1;
-    met(directory);
-    const below: string[] = [];
-    for (const name of namesIn(ways, directory)) {
-      // More of them than are read at all are not remembered.
-      if (name?.isDirectory === true && below.length < MOST_DIRECTORIES) below.push(name.path);
-      yield name?.isDirectory === true ? undefined : name?.path;
-    }
-    if (depth === MAX_DEPTH) return;
-    for (const one of below) yield* walk(one, depth + 1, depth === 0 ? { left: MOST_BELOW_ONE } : room);
-  }
-  yield* walk(root, 0, { left: 1 });
 }

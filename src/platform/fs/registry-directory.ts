@@ -1,7 +1,8 @@
 // The registry directory, as discovery looks at it.
 import path from 'node:path';
 import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/ports.js';
-import { isHidden, listFiles } from './directory-watch.js';
+import { isHidden } from './directory-watch.js';
+import { listFiles } from './listed-files.js';
 import type { UserOf } from '../../model/ids.js';
 import type { PinProblem } from '../../model/plugin.js';
 import type { SocketPaths } from './socket-paths.js';

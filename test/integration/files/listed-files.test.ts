@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { chownSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { listFiles } from '../../../src/platform/fs/directory-watch.js';
+import { listFiles } from '../../../src/platform/fs/listed-files.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -16,4 +16,25 @@ describe('the files of a registry directory', () => {
     const listed = Array.from(listFiles(paths, root)).filter((file) => file !== undefined);
     assert.deepEqual(listed.sort(), [path.join(root, 'a.sock'), path.join(root, 'dir/d.sock')]);
   });
+
+  it(
+    "are listed below all names of the broker's user, whatever others make",
+    { skip: process.getuid?.() !== 0 },
+    () => {
+      const root = tempDir();
+      const [others, own] = [['a', 'b', 'c', 'd', 'e'], ['own']];
+      for (const top of others) {
+        for (let nth = 0; nth < 300; nth += 1) mkdirSync(path.join(root, top, String(nth)), { recursive: true });
+        chownSync(path.join(root, top), 4001, 4001);
+      }
+      for (const top of own) mkdirSync(path.join(root, top));
+      symlinkSync('nowhere', path.join(root, 'own', 'a.sock'));
+      const paths = new SocketPaths([root], () => false);
+      const met: string[] = [];
+      const listed = Array.from(listFiles(paths, root, (one) => met.push(path.relative(root, one)))).filter(Boolean);
+      assert.deepEqual(listed, [path.join(root, 'own', 'a.sock')]);
+      assert.deepEqual(met.slice(0, 2), ['', 'own']);
+      assert.equal(met.length, 2 + 1024);
+    },
+  );
 });

@@ -1,0 +1,96 @@
+// The files below a directory that others may fill: read as they are taken, within bounds, and root's before those of others.
+import { opendirSync, statSync } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
+import { isOursOrRoots } from '../process/own-uid.js';
+import type { SocketPaths } from './socket-paths.js';
+
+/**
+ * Directories that are followed at most, and read at each look: below names of the root that are root's or the broker's user's, and as many
+ * below those of others, which leave root's alone.
+ */
+export const MOST_DIRECTORIES = 1024;
+/** Directories that are followed below one name of the root, so that a user that makes many leaves room for others. */
+export const MOST_BELOW_ONE = 256;
+/** Depth of directories below the root that are followed. */
+export const MAX_DEPTH = 16;
+/** Names that the system gives at one time. */
+const NAMES_AT_ONCE = 128;
+/** Directories are reached by it alone: users that may write one above them can exchange them at any time. */
+export type Ways = Pick<SocketPaths, 'inDirectory'>;
+
+/** Whether a directory is root's or that of the broker's user. */
+export function isOfTrusted(ways: Ways, directory: string): boolean {
+  return ifPossible(() => ways.inDirectory(directory, (at) => isOursOrRoots(statSync(at).uid))) ?? false;
+}
+
+/** The entries of a directory that may be sockets or directories; undefined for others. */
+export function* entriesIn(ways: Ways, directory: string): Generator<string | undefined> {
+  for (const name of namesIn(ways, directory)) yield name?.path;
+}
+
+/** An entry of a directory. */
+interface Name {
+  readonly path: string;
+  readonly isDirectory: boolean;
+}
+
+/**
+ * Reads a directory a little at a time: the user that fills it decides how long it is. Undefined for regular files and hidden
+ * names. Empty where it cannot be read.
+ */
+function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
+  let opened;
+  try {
+    opened = ways.inDirectory(directory, (at) => opendirSync(at, { bufferSize: NAMES_AT_ONCE }));
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
+      const isNothing =
+        entry.name.startsWith('.') || !(entry.isSocket() || entry.isDirectory() || entry.isSymbolicLink());
+      yield isNothing ? undefined : { path: `${directory}/${entry.name}`, isDirectory: entry.isDirectory() };
+    }
+  } catch {
+    // removed or unreadable: nothing to find there now
+  } finally {
+    opened?.closeSync();
+  }
+}
+
+/**
+ * The files below a directory that may be sockets, links included and hidden names left out, read as they are taken; undefined
+ * for other files. Directories too deep, too many or unreadable are skipped; those below names of root and of the broker's user come
+ * first, and others take nothing of their number.
+ *
+ * @param met called with each directory before it is read
+ */
+export function* listFiles(
+  ways: Ways,
+  root: string,
+  met: (directory: string) => void = () => undefined,
+): Generator<string | undefined> {
+  interface Room {
+    left: number;
+  }
+  function* walk(directory: string, depth: number, ...rooms: readonly Room[]): Generator<string | undefined> {
+    if (rooms.some(({ left }) => left <= 0)) return;
+    for (const room of rooms) room.left -= 1;
+    met(directory);
+    const below: string[] = [];
+    for (const name of namesIn(ways, directory)) {
+      // More of them than are read at all are not remembered.
+      if (name?.isDirectory === true && below.length < MOST_DIRECTORIES) below.push(name.path);
+      yield name?.isDirectory === true ? undefined : name?.path;
+    }
+    if (depth === MAX_DEPTH) return;
+    if (depth > 0) {
+      for (const one of below) yield* walk(one, depth + 1, ...rooms);
+      return;
+    }
+    const others: string[] = [];
+    const [ofTrusted, ofOthers]: [Room, Room] = [{ left: MOST_DIRECTORIES }, { left: MOST_DIRECTORIES }];
+    for (const one of below) {
+      if (isOfTrusted(ways, one)) yield* walk(one, 1, ofTrusted, { left: MOST_BELOW_ONE });
+      else others.push(one);
+    }
+    for (const one of others) yield* walk(one, 1, ofOthers, { left: MOST_BELOW_ONE });
+  }
+  yield* walk(root, 0);
+}
