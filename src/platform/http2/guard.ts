@@ -55,8 +55,12 @@ function kind(
 
 /** Octets received that count as one unit of data, or, of no call, as a frame; less than any PING or WINDOW_UPDATE is worth. */
 const DATA_UNIT_BYTES = 1024;
-/** Frames and reads that the begin of a connection, and of its first calls, takes before any is completed. */
+/** Frames that the begin of a connection, and of its first calls, takes before any is completed. */
 const FREE_FRAMES = 32;
+/** The same of reads; a preface and SETTINGS come in one or two. */
+const FREE_READS = 8;
+/** A read takes the time of so many frames. */
+const FRAMES_PER_READ = 3;
 /** Reads that a DATA frame of ours causes at most: its WINDOW_UPDATE frames, and a PING. */
 const READS_PER_ANSWER = 2;
 /** A DATA frame of ours with fewer octets earns nothing: the peer's window may have cut it so small. */
@@ -82,7 +86,7 @@ export class Guard {
   /** How many frames more the peer's work pays for; less than none: it owes them. */
   #credit = FREE_FRAMES;
   /** The same of reads. What a peer says that it will send is no work: of a request only the octets of a read count. */
-  #reads = FREE_FRAMES;
+  #reads = FREE_READS;
   #before: Counts = nothing();
 
   /** @param now milliseconds on the monotonic scale */
@@ -145,9 +149,9 @@ export class Guard {
     this.#earnReads(READS_PER_ANSWER);
   }
 
-  /** Frames and reads that neither a connection's begin nor its work pays for, since this was last asked; they count as paid then. */
+  /** Frames, and reads as so many frames, that neither a connection's begin nor its work pays for, since this was last asked; they count as paid then. */
   takeUnearned(): number {
-    const owed = Math.ceil(Math.max(0, -this.#credit) + Math.max(0, -this.#reads));
+    const owed = Math.ceil(Math.max(0, -this.#credit) + FRAMES_PER_READ * Math.max(0, -this.#reads));
     this.#credit = Math.max(0, this.#credit);
     this.#reads = Math.max(0, this.#reads);
     return owed;

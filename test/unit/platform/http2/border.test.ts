@@ -105,7 +105,7 @@ void describe('the border', () => {
   void it('is not read for as long as the pace of frames and reads that no call earned says', async () => {
     const told: number[] = [];
     const bed = await new BorderBed({}, (count) => told.push(count) * 500).serve().greet();
-    await bed.send(...Array.from({ length: 28 }, () => PING));
+    await bed.send(Buffer.concat(Array.from({ length: 28 }, () => PING)));
     assert.deepEqual(told, []);
     await bed.send(Buffer.concat(Array.from({ length: 6 }, () => PING)));
     assert.deepEqual(told, [3]);
