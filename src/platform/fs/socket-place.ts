@@ -2,7 +2,7 @@
 // gets its mode and group there, and only then its name: a path that is checked or changed after others can reach it
 // may lead anywhere by then. (The umask would be no way: the whole process has one, the threads of the pool with it.)
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
@@ -46,8 +46,8 @@ export class SocketPlace {
   /** A random name, so that a listener that removes its bound path too late hits no other; hidden from a kubelet's first walk. */
   readonly #bound = `.s${randomBytes(6).toString('hex')}`;
   #key: string | undefined;
-  /** When the inode of the socket changed last, as far as it was seen: at each move of its name. */
-  #changedNs: bigint | undefined;
+  /** The status of the socket when it was last looked at: each move of its name changes the time of its inode. */
+  #published: BigIntStats | undefined;
   #isClosed = false;
 
   private constructor(file: string, directory: PinnedDirectory, folder: PrivateFolder) {
@@ -150,7 +150,7 @@ export class SocketPlace {
     }
     const incarnation = this.#directory.incarnation(this.#name);
     this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
-    this.#changedNs = this.#directory.status(this.#name)?.ctimeNs;
+    this.#published = this.#directory.status(this.#name);
     this.#folder.removeIfEmpty();
     return moved;
   }
@@ -162,11 +162,13 @@ export class SocketPlace {
     return now !== undefined && incarnationKey(now) === this.#key && this.#directory.isAt(path.dirname(this.path));
   }
 
-  /** Whether somebody moved the name away and back (or changed mode or owner of our socket) since the last call, or `publish`. */
+  /** Whether somebody moved the name away and back since the last call, or `publish`: nothing of the socket changed but its time. */
   wasMoved(): boolean {
-    const before = this.#changedNs;
-    this.#changedNs = ifPossible(() => this.#directory.status(this.#name))?.ctimeNs ?? before;
-    return this.#changedNs !== before;
+    const before = this.#published;
+    const now = ifPossible(() => this.#directory.status(this.#name));
+    this.#published = now ?? before;
+    if (before === undefined || now === undefined || now.ctimeNs === before.ctimeNs) return false;
+    return now.mode === before.mode && now.uid === before.uid && now.gid === before.gid;
   }
 
   /** Removes the name if it is still our socket's. @returns whether it was @throws NodeJS.ErrnoException */

@@ -63,7 +63,7 @@ describe('a followed file', () => {
     // It keeps the lock, and answers nobody: the next one waits for it.
     process.kill(before.pid ?? 0, 'SIGSTOP');
     const starting = one.start();
-    await eventually('it has read the file and waits', () => one.log.includes('it is waited for'));
+    await eventually('it has read the file and waits', () => one.log.includes('this one waits'));
     one.configure(policy(17));
     await before.end('SIGKILL');
     await starting;

@@ -16,6 +16,7 @@ import { afterEach, describe, it } from 'node:test';
 import { uninstallFront } from '../../../src/platform/kubelet/front-uninstall.js';
 import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { kubeletSockets } from '../../support/kubelet-sockets.js';
@@ -122,8 +123,10 @@ void describe('a private folder of another program under the name of one of ours
     const before = readdirSync(folder);
     const place = kubeletSockets(resource, kubelet);
     const ensured = await place.ensure().catch((failure: unknown) => failure);
+    await nextTurn(); // directories are looked at once a turn
     chmodSync(paths.devicePlugins, 0o757);
     const unsound = await place.ensure().catch((failure: unknown) => failure);
+    await nextTurn();
     chmodSync(paths.devicePlugins, 0o775);
     const shared = await place.ensure().catch((failure: unknown) => failure);
     place.close();
