@@ -2,7 +2,7 @@
 // listeners beside Lifecycle: its kept socket (Settling), its registration socket (RegistrySockets), its part in a restart
 // (Restart), its grace (Graces). Pure: the listeners gather the facts and carry out the actions.
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import { isConnected, isLive, isReplaced, type Change, type Instance } from '../model/instance.js';
+import { isConnected, isLive, isReplaced, ownerUid, type Change, type Instance } from '../model/instance.js';
 import type { InstanceReport, PluginState } from '../model/plugin.js';
 import type { Reason } from '../model/reasons.js';
 import type { Action } from './actions.js';
@@ -93,15 +93,19 @@ export function hasGrace(instance: Instance, isAtItsPath: () => boolean): boolea
   return type === DEVICE_PLUGIN || reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && !isAtItsPath());
 }
 
-/** The instances to let go when one took over: its predecessors, only now (make before break), or itself if it is late. */
+/**
+ * The instances to let go when one took over: its predecessors, only now (make before break), or itself if it is late. Where
+ * incarnations serve side by side those of another user are let go, which had the name before.
+ */
 export function afterServing(
   instance: Instance,
   { siblings, coexist }: Pick<Facts, 'siblings' | 'coexist'>,
 ): readonly Instance[] {
-  if (instance.state === 'connecting' || coexist) return [];
-  const isLate = siblings.some((one) => one.seq > instance.seq && one.isServing && isConnected(one));
+  if (instance.state === 'connecting') return [];
+  const rivals = coexist ? siblings.filter((one) => ownerUid(one) !== ownerUid(instance)) : siblings;
+  const isLate = rivals.some((one) => one.seq > instance.seq && one.isServing && isConnected(one));
   if (isLate) return [instance];
-  return siblings.filter(
+  return rivals.filter(
     (one) => one !== instance && one.seq < instance.seq && isLive(one) && one.state !== 'connecting',
   );
 }

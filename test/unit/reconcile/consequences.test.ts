@@ -16,6 +16,7 @@ import {
   type Facts,
 } from '../../../src/reconcile/consequences.js';
 import { CoreWorld } from '../../support/core-world.js';
+import { processOf } from '../../support/flood-world.js';
 
 let made = 0;
 
@@ -150,6 +151,15 @@ describe('the consequence of a change', () => {
     assert.deepEqual(afterServing(later, { siblings, coexist: false }), [now, old]);
     assert.deepEqual(afterServing(now, { siblings, coexist: false }), [now]);
     assert.deepEqual(afterServing(later, { siblings, coexist: true }), []);
+  });
+
+  it('is the end of another user that had the name before, also where incarnations serve side by side', () => {
+    const by = (uid: number): Instance =>
+      one({ state: 'ready', reason: 'registered', isServing: true, caller: processOf(1, uid) });
+    const [strangers, before, now] = [by(4001), by(0), by(0)];
+    const siblings = [strangers, before, now];
+    assert.deepEqual(afterServing(now, { siblings, coexist: true }), [strangers]);
+    assert.deepEqual(afterServing(strangers, { siblings, coexist: true }), [strangers]);
   });
 
   it('of being replaced is a place as fallback while it listens, for two of a plugin and none without its socket', () => {
