@@ -20,10 +20,12 @@ const FINAL: readonly number[] = [
   GRPC_STATUS.UNAUTHENTICATED,
 ];
 
+type Failed = Extract<NodeGetInfoResult, { ok: false }>;
+
 /**
  * Asks a driver for its node info until it answers or `budgetMs` is over.
  *
- * @throws Refused with the last failure as reason; the signal's reason when it aborts
+ * @throws Refused with the last failure as reason, and with the one before where the end of the budget cut the last call off; the signal's reason when it aborts
  */
 export async function askNodeInfo(
   driver: string,
@@ -33,23 +35,20 @@ export async function askNodeInfo(
   signal: AbortSignal,
 ): Promise<NodeInfo> {
   const until = clock.mono() + budgetMs;
+  let last: Failed | undefined;
   for (let attempt = 1; ; attempt++) {
     const result = await client.nodeGetInfo(Math.max(1, until - clock.mono()), signal);
     signal.throwIfAborted();
     if (result.ok) return checkNodeInfo(driver, result.answer);
+    // Words of the driver itself outweigh that a call was cut off.
+    if (last === undefined || last.fault !== undefined || result.fault !== 'no-answer') last = result;
     const waitMs = backoffMs(attempt, RETRY, random.next());
-    if (FINAL.includes(result.status) || clock.mono() + waitMs >= until)
-      throw failed(driver, result, budgetMs, attempt);
+    if (FINAL.includes(result.status) || clock.mono() + waitMs >= until) throw failed(driver, last, budgetMs, attempt);
     await sleep(clock, waitMs, signal);
   }
 }
 
-function failed(
-  driver: string,
-  { status, details, fault }: Extract<NodeGetInfoResult, { ok: false }>,
-  budgetMs: number,
-  attempts: number,
-): Refused {
+function failed(driver: string, { status, details, fault }: Failed, budgetMs: number, attempts: number): Refused {
   const tries = attempts === 1 ? '' : `, ${attempts} tries`;
   const refuse = (code: RefusalCode, why: string): Refused =>
     new Refused({ code, message: `CSI driver ${driver}: NodeGetInfo ${why}` });

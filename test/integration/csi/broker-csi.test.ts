@@ -27,7 +27,7 @@ import { RunningRegistrar } from '../registrar/rig.js';
 import { csiSimOptions, draSimOptions } from '../../support/sim-options.js';
 
 const DRIVER = 'csi.sim.example.com';
-const NODE_GET_INFO_MS = 400;
+const NODE_GET_INFO_MS = 1000;
 
 describe('CSI and DRA drivers at a broker', () => {
   let root: string;

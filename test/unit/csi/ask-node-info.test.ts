@@ -65,6 +65,18 @@ describe('asking a driver for its node info', () => {
     assert.equal(driver.calls, 1);
   });
 
+  it('says how a driver failed whose last call the end of the budget cut off', async () => {
+    const { outcome, driver } = await ask((it) => {
+      it.results.push(failsWith(GRPC_STATUS.INTERNAL, 'no cloud'));
+      it.result = failsWith(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer', 'no-answer');
+    });
+    assert.match(
+      said(outcome),
+      /^NODE_INFO_FAILED CSI driver d: NodeGetInfo failed with INTERNAL: no cloud, \d+ tries$/,
+    );
+    assert.ok(driver.calls > 1);
+  });
+
   it('says that nobody listens when nobody did in the end', async () => {
     const { outcome } = await ask(
       (it) => (it.result = failsWith(GRPC_STATUS.UNAVAILABLE, 'Last error: connect ECONNREFUSED', 'no-listener')),
