@@ -45,15 +45,18 @@ function goesRound(words: readonly string[], cycle: readonly string[]): boolean 
 describe('the lists of a simulated device plugin', () => {
   it('change health as often as it flaps', async () => {
     await withStream({ flap: 5, flapDevices: 2, devices: 3 }, async (stream) => {
-      await eventually('four lists', () => stream.lists.length >= 4);
-      assert.ok(goesRound(sick(stream), ['', 'dev-0,dev-1']), String(sick(stream)));
+      // A list that has not left is replaced by the next one: on a busy machine two flaps may be none.
+      const changes = (): readonly string[] => sick(stream).filter((word, index, all) => word !== all[index - 1]);
+      await eventually('four changes', () => changes().length >= 4);
+      assert.ok(goesRound(changes(), ['', 'dev-0,dev-1']), String(changes()));
     });
   });
 
   it('are all different, or all equal, at a pace', async () => {
     await withStream({ updateEvery: 5, devices: 2 }, async (stream, sim) => {
       await eventually('five lists', () => stream.lists.length >= 5);
-      assert.ok(goesRound(sick(stream), ['', 'dev-0', 'dev-1']), String(sick(stream)));
+      await eventually('each of them', () => new Set(sick(stream)).size === 3);
+      assert.deepEqual([...new Set(sick(stream))].sort(), ['', 'dev-0', 'dev-1']);
       assert.equal(new Set(sim.of('list-sent').map(({ healthy }) => healthy)).size, 2);
     });
     await withStream({ updateEvery: 5, updates: 'equal', unhealthy: 1 }, async (stream) => {
