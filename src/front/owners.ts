@@ -40,7 +40,7 @@ export interface OwnersPorts extends DoubleUsePorts {
   readonly podResources: PodResources;
   /** Resources that pods were offered before this life: FrontedBefore (platform/kubelet/fronted-before). */
   readonly before: { has(resource: string): boolean };
-  /** The kubelet was asked for all pods: why that failed, or nothing. FrontNews (front/front-news) tells it, as the following. */
+  /** The kubelet was asked for all pods: why that failed, or nothing. FrontNews (front/front-news) reports it, and the next one. */
   readonly asked: (problem: string | undefined) => void;
   /** One answer names two pods for a device: one sentence, with their names. */
   readonly usedTwice: (resource: string, message: string) => void;
