@@ -126,13 +126,14 @@ export class SocketPlace {
   }
 
   /**
-   * Gives the socket its name. The file that had it is removed before, for watchers that wait for a removal as for those that
-   * wait for a creation: a socket or a link for good, anything else to a hidden name beside it.
+   * Gives the socket its name, in the place of a socket or a link; anything else that had it goes to a hidden name beside it.
    *
+   * @param isAtOnce the name is never missing; otherwise the file that had it is removed before, for watchers that wait for a removal as
+   *   for those that wait for a creation
    * @returns the hidden names of files moved aside
    * @throws NodeJS.ErrnoException when the name cannot be freed
    */
-  publish(): readonly string[] {
+  publish(isAtOnce = false): readonly string[] {
     const moved: string[] = [];
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -141,7 +142,7 @@ export class SocketPlace {
         if (kind === 'other') {
           if (moved.length > 0) this.#directory.removeEmpty(this.#name);
           if (this.occupant().kind === 'other') moved.push(this.#moveAside());
-        } else this.#directory.unlink(this.#name);
+        } else if (!isAtOnce) this.#directory.unlink(this.#name);
         this.#folder.inside.rename(this.#bound, this.#directory, this.#name);
         break;
       } catch (failure) {

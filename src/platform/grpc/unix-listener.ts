@@ -38,6 +38,8 @@ export interface ListenerOptions {
    * whose lock we hold, or where it is to be, asked by a path that leads to it.
    */
   readonly replaces: boolean | ((file: string) => Promise<boolean>);
+  /** It takes the place of the socket before it without a moment in which there is none: for clients that do not watch the path. */
+  readonly isAtOnce?: boolean;
   readonly onConnection: (socket: Socket) => void;
   /** Accepting failed (out of file descriptors); the listener goes on. */
   readonly onError: (failure: Error) => void;
@@ -95,16 +97,16 @@ export class UnixListener {
   }
 
   /**
-   * Puts the socket at its public path. The old name is removed first: plugins that wait for a removal and plugins
-   * that wait for a creation both notice it.
+   * Puts the socket at its public path. The old name is removed first, unless `isAtOnce`: plugins that wait for a removal and
+   * plugins that wait for a creation both notice it.
    *
    * @throws PathTaken when something has the path that cannot be moved
    */
   publish(): void {
-    const { path: publicPath, onMovedAside } = this.#options;
+    const { path: publicPath, onMovedAside, isAtOnce } = this.#options;
     let moved: readonly string[];
     try {
-      moved = this.#place.publish();
+      moved = this.#place.publish(isAtOnce);
     } catch (failure) {
       const { code, message } = failure as NodeJS.ErrnoException;
       if (code !== 'EBUSY') throw refused(publicPath, failure as Error);

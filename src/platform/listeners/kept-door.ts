@@ -79,6 +79,7 @@ export class KeptDoor {
     const { place, movedAside } = this.#plan;
     const fresh = await UnixListener.bind({
       ...place(),
+      isAtOnce: true,
       clock,
       onConnection: (socket) => this.#door.take(socket),
       onError: acceptFailed,

@@ -263,7 +263,8 @@ export class SocketListeners {
   #bindAdmin(): Promise<UnixListener> {
     const { settings, operators } = this.#ports;
     const access = { mode: BROKER_SOCKET_MODE };
-    return this.#bind({ path: settings.paths.brokerSocket, access, replaces: true, onConnection: operators.take });
+    const place = { path: settings.paths.brokerSocket, access, replaces: true, isAtOnce: true };
+    return this.#bind({ ...place, onConnection: operators.take });
   }
 
   #bindKubelet(): Promise<UnixListener> {
@@ -275,7 +276,9 @@ export class SocketListeners {
     return this.#bind({ path: file, access, replaces, onConnection: plugins.take });
   }
 
-  #bind(own: Pick<ListenerOptions, 'path' | 'access' | 'replaces' | 'onConnection'>): Promise<UnixListener> {
+  #bind(
+    own: Pick<ListenerOptions, 'path' | 'access' | 'replaces' | 'isAtOnce' | 'onConnection'>,
+  ): Promise<UnixListener> {
     const { clock, acceptFailed: onError } = this.#ports;
     return UnixListener.bind({ ...own, clock, onError, onMovedAside: this.#movedAside });
   }

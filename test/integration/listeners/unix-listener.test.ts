@@ -4,6 +4,7 @@ import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../../src/kernel/clock.js';
+import { PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
 import { PluginLink } from '../../../src/platform/grpc/plugin-link.js';
 import { UnixListener } from '../../../src/platform/grpc/unix-listener.js';
 import { encodeFrame, HEAD_BYTES } from '../../../src/platform/http2/frames.js';
@@ -123,4 +124,36 @@ describe('a connection that is paused', () => {
     const read = dialled.bytesRead;
     assert.ok(read > 0 && read < OCTETS / 2, `${String(read)} octets were read`);
   });
+});
+
+describe('a listener that takes the place of another one', () => {
+  for (const [how, isAtOnce, removals] of [
+    ['removes its name first, for those who watch it', false, 1],
+    ['leaves no moment without the name where nobody watches it', true, 0],
+  ] as const) {
+    it(how, async (t) => {
+      const file = path.join(tempDir(), 's.sock');
+      const bind = (): Promise<UnixListener> =>
+        UnixListener.bind({
+          path: file,
+          access: { mode: 0o600 },
+          clock: systemClock,
+          replaces: true,
+          isAtOnce,
+          onConnection: (one) => one.destroy(),
+          onError: () => undefined,
+          onMovedAside: () => undefined,
+        });
+      const [old, successor] = [await bind(), await bind()];
+      t.after(() => {
+        old.close();
+        successor.close();
+      });
+      old.publish();
+      const removed = t.mock.method(PinnedDirectory.prototype, 'unlink');
+      successor.publish();
+      assert.equal(removed.mock.calls.filter(({ arguments: [name] }) => name === 's.sock').length, removals);
+      assert.deepEqual([old.isInPlace(), successor.isInPlace()], [false, true]);
+    });
+  }
 });
