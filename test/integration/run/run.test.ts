@@ -150,7 +150,9 @@ describe('run', () => {
   it('keeps the devices while a command runs that may not be sent signals, such as sudo', async (t) => {
     const file = path.join(tempDir(), 'pid');
     const child = new Child('sh', ['-c', `echo $$ > ${file}; exec sleep 600`], new Map());
-    const pid = await eventually('the command', () => existsSync(file) && Number(readFileSync(file, 'utf8')));
+    // A file that is empty still would name pid 0, to which a signal goes to all processes of the tests.
+    const written = (): string => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+    const pid = await eventually('the command', () => written().endsWith('\n') && Number(written()));
     t.after(() => isAlive(pid) && process.kill(pid, 'SIGKILL'));
     let isOver = false;
     const ended = child.ended.finally(() => (isOver = true));
