@@ -60,7 +60,7 @@ export class ClientBorder extends BorderStream {
   }
 
   protected override send(chunks: readonly Buffer[], done: (error?: Error) => void): void {
-    const pieces = joinSmall(chunks);
+    const pieces = chunks.length === 1 ? chunks : joinSmall(chunks);
     for (const piece of pieces) this.#asked.see(piece);
     writeTogether(this.#socket, pieces, () => done());
   }
