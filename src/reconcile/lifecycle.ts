@@ -26,6 +26,12 @@ import type { Roster } from './roster.js';
  */
 const PATH_NEWS = { burst: 256, intervalMs: 500 } as const;
 
+/**
+ * How fast the broker comes back to lost plugins of one ordinary user: any number of them may hang up together, and each costs a look
+ * at its socket, a dial, and its admission. The last of the most that wait waits for 26 s.
+ */
+const COMEBACKS = { burst: 16, intervalMs: 25, ahead: 1024 } as const;
+
 /** The ports of lifecycle. */
 export interface LifecyclePorts extends UserFacts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
@@ -53,6 +59,8 @@ export class Lifecycle implements RosterListener {
   readonly #pathLooks: PathLooks;
   /** By user. */
   readonly #pathNews = new Paces<number>(PATH_NEWS);
+  /** By user. */
+  readonly #comebacks = new Paces<number>(COMEBACKS);
   #stopped = false;
 
   constructor(ports: LifecyclePorts) {
@@ -136,6 +144,12 @@ export class Lifecycle implements RosterListener {
     return waitMs;
   }
 
+  /** Takes the turn of coming back to an instance. @returns milliseconds until it comes */
+  #turnMs(instance: Instance): number {
+    const user = strangerUserOf(instance, this.#ports);
+    return user === undefined ? 0 : this.#comebacks.book(user, this.#ports.clock.mono()).waitMs;
+  }
+
   #want({ id, socketKey }: Instance, delayMs: number, attempt: (signal: AbortSignal) => Promise<Attempt>): void {
     const failures = this.#failures.get(id) ?? 0;
     this.#ports.reconciler.want({ key: id, incarnation: socketKey, attempt }, delayMs, failures);
@@ -214,7 +228,7 @@ export class Lifecycle implements RosterListener {
       case 'cancel-pull':
         return reconciler.unwant(id);
       case 'pull':
-        return this.pull(instance, action.delayMs);
+        return this.pull(instance, action.delayMs + this.#turnMs(instance));
       case 'fall-back':
         return this.#fallBack(action.to, action.delayMs);
       case 'retire':

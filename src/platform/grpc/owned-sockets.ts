@@ -26,6 +26,10 @@ export interface Guarding {
   readonly onEnd?: (end: ConnectionEnd, target: string, uid?: number) => void;
   /** The pace of frames and reads of a peer that no call earns, by the uid of its socket; absent, or undefined: any. */
   readonly frames?: (uid: number | undefined) => FramePace | undefined;
+  /**
+   * Takes the turn of dialling a driver of this uid again after its connection ended. Returns in how many milliseconds it is; absent: at once.
+   */
+  readonly comebackMs?: (uid: number) => number;
   /** Room for messages that are not whole; absent: they need none. */
   readonly room?: MessageRoom;
 }

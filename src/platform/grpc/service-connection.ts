@@ -84,8 +84,9 @@ export class ServiceConnection {
       if (this.#isClosed) return;
       if (clock.mono() - startedAt >= PROVEN_AFTER_MS) attempt = 1;
       this.#listener.lost(details);
+      const turnMs = this.#ports.guarding.comebackMs?.(this.#uid) ?? 0;
       try {
-        await sleep(clock, backoffMs(attempt, RETRY, random.next()), signal);
+        await sleep(clock, turnMs + backoffMs(attempt, RETRY, random.next()), signal);
       } catch {
         return;
       }

@@ -97,4 +97,37 @@ describe('the connection of a DRA endpoint', () => {
     }
     assert.equal(most(), first);
   });
+
+  it('takes the turn of its user before it dials again', async (t) => {
+    const socket = path.join(tempDir(), 'dra.sock');
+    let dialled = 0;
+    const server = createServer((peer) => {
+      dialled += 1;
+      peer.destroy();
+    });
+    await new Promise<void>((resolve) => void server.listen(socket, resolve));
+    t.after(() => server.close());
+    const pinned = pinSocket(socket);
+    if ('problem' in pinned) assert.fail(pinned.problem);
+    const waits: number[] = [];
+    const watched: Clock = {
+      ...systemClock,
+      alarm: (ms, ring) => {
+        if (ms >= 60_000) waits.push(ms);
+        return systemClock.alarm(ms >= 60_000 ? 0 : ms, ring);
+      },
+    };
+    const asked: number[] = [];
+    const turns = { ...guarding, comebackMs: (uid: number) => 60_000 * asked.push(uid) };
+    const open = draConnections({ clock: watched, random: seededRandom(1), pin: pinSocket, guarding: turns });
+    const connection = open(pinned, { up: () => undefined, lost: () => undefined });
+    t.after(() => connection.close());
+    pinned.release();
+    await eventually('dialled three times', () => dialled >= 3);
+    assert.deepEqual(new Set(asked), new Set([pinned.uid]));
+    assert.deepEqual(
+      waits.slice(0, 2).map((ms) => Math.floor(ms / 60_000)),
+      [1, 2],
+    );
+  });
 });
