@@ -257,10 +257,10 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     if (asked.limit === 'register') {
       const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
       bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
-      const isDriven = this.#mayBeDriven(subject);
-      if (isDriven && verdict.kind === 'refuse') this.#quarantines.callBack(bucket, waitMs);
-      const banned = !isDriven && this.#strike(bucket, subject) ? this.#banned(bucket, subject) : undefined;
+      const isStruck = !this.#mayBeDriven(subject) && this.#strike(bucket, subject);
+      const banned = isStruck ? this.#banned(bucket, subject) : undefined;
       if (banned !== undefined) return { kind: 'refuse', refusal: banned };
+      if (verdict.kind === 'refuse') this.#quarantines.callBack(bucket, waitMs);
     }
     // A refusal is reported by the stage that answers it.
     if (verdict.kind !== 'refuse') {

@@ -55,7 +55,10 @@ export class Quarantines {
     this.#changed();
   }
 
-  /** A registration was refused that may bring no quarantine: a plugin that never calls again is not lost by that either. */
+  /**
+   * A registration was refused for its pace, and brought no quarantine: a plugin that never calls again is not lost by less than
+   * what would have brought one.
+   */
   callBack(bucket: Bucket, inMs: number): void {
     if (bucket.kind !== 'plugin' || this.#refused.has(bucket)) return;
     const alarm = this.#ports.clock.alarm(inMs, () => {
@@ -89,6 +92,9 @@ export class Quarantines {
     const { clock } = this.#ports;
     const leftMs = quarantineLeftMs(bucket.penalty(clock.mono()), clock.mono());
     this.#running.get(bucket)?.cancel();
+    // It is called back when its quarantine is over, and not in the middle of it.
+    this.#refused.get(bucket)?.cancel();
+    this.#refused.delete(bucket);
     this.#running.set(
       bucket,
       clock.alarm(leftMs, () => {

@@ -25,18 +25,25 @@ export interface Pod {
 
 /**
  * The owners of leases, in the order of their oldest lease. Leases of one owner are one pod, those of one part of it one
- * container; an owner without parts has one container of its own name, because consumers refuse an empty one.
+ * container; an owner without parts has one container of its own name, because consumers refuse an empty one. Owners choose their
+ * names: one that has the name of an older owner of another user has its uid behind it, so that nobody's devices stand under another.
  *
  * @param leases oldest first
  */
 export function podsOf(leases: readonly Lease[]): Pod[] {
-  const pods = new Map<string, { namespace: string; name: string; containers: Map<string, PodDevice[]> }>();
-  for (const { owner, granted } of leases) {
-    const { namespace, name } = owner;
+  const pods = new Map<
+    string,
+    { uid: number; namespace: string; name: string; containers: Map<string, PodDevice[]> }
+  >();
+  for (const { owner, uid, granted } of leases) {
+    const { namespace } = owner;
+    let { name } = owner;
+    const isOfAnother = (): boolean => (pods.get(podKey(namespace, name))?.uid ?? uid) !== uid;
+    while (isOfAnother()) name += `.uid-${String(uid)}`;
     const key = podKey(namespace, name);
-    const pod = pods.get(key) ?? { namespace, name, containers: new Map<string, PodDevice[]>() };
+    const pod = pods.get(key) ?? { uid, namespace, name, containers: new Map<string, PodDevice[]>() };
     pods.set(key, pod);
-    const part = owner.part === '' ? name : owner.part;
+    const part = owner.part === '' ? owner.name : owner.part;
     const devices = pod.containers.get(part) ?? [];
     pod.containers.set(part, devices);
     for (const { resource, devices: given } of granted) {

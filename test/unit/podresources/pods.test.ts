@@ -34,4 +34,28 @@ describe('leases as pods', () => {
       },
     ]);
   });
+
+  it('are of their own user: one with the name of an older owner of another has its uid behind it', () => {
+    const of = (uid: number, id: string, name = 'job') => ({
+      ...lease({ owner: { namespace: 'docker', name }, devices: { 'v/gpu': [id] } }),
+      uid,
+    });
+    const pods = podsOf([
+      of(4002, 'g0'),
+      of(4001, 'g1', 'job.uid-0'),
+      of(4001, 'g2'),
+      of(0, 'g3'),
+      of(4002, 'g4'),
+      of(4001, 'g5'),
+    ]);
+    assert.deepEqual(
+      pods.map(({ name, containers }) => [name, ...containers.flatMap((one) => one.devices.map(({ id }) => id))]),
+      [
+        ['job', 'g0', 'g4'],
+        ['job.uid-0', 'g1'],
+        ['job.uid-4001', 'g2', 'g5'],
+        ['job.uid-0.uid-0', 'g3'],
+      ],
+    );
+  });
 });
