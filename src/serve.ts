@@ -194,7 +194,7 @@ async function run(
     log.error('broker.not-started', failure.message);
     return EXIT.failed;
   }
-  const health = serveHealth(daemon, metrics, settings, clock, log, served);
+  const health = serveHealth(daemon, metrics, settings, { clock, log }, served);
   const reload = new PolicyReload({
     ...config,
     live,

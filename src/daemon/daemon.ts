@@ -28,6 +28,7 @@ import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
 import type { RestartListener, RestartOutcome } from '../reconcile/restart.js';
+import type { HttpClients } from '../platform/http/health-server.js';
 import { movableNames } from '../platform/fs/name-movers.js';
 import { wipePlugins } from '../platform/fs/plugin-sockets.js';
 import { FrontedBefore } from '../platform/kubelet/fronted-before.js';
@@ -87,6 +88,8 @@ export class Daemon implements RestartListener {
   /** The questions and orders of operators. */
   readonly port: AdminPort;
   readonly journal: Journal;
+  /** The users who connect over HTTP. */
+  readonly clients: HttpClients;
   /** Reads the config file again; set once everything is open. */
   reload: (() => Promise<ReloadView>) | undefined;
   readonly #parts: DaemonParts;
@@ -105,6 +108,7 @@ export class Daemon implements RestartListener {
     const { pid, uid: ownUid } = parts.self;
     const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
+    this.clients = { ...own, uidOf: (socket) => parts.peers.uidOfTcp(socket) };
     this.#startBudget = new StartBudget(clock);
     const { leftMs } = this.#startBudget;
     this.journal = journal;

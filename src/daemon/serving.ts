@@ -1,6 +1,5 @@
 // The daemon's pages for those who watch it: metrics and health over HTTP, and the status page.
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { Settings } from '../model/settings.js';
 import { healthPages } from '../platform/http/health-pages.js';
 import { startHealthServer, type HealthServer } from '../platform/http/health-server.js';
@@ -32,8 +31,7 @@ export function serveHealth(
   daemon: Daemon,
   metrics: BrokerMetrics,
   settings: Settings,
-  clock: Clock,
-  log: Log,
+  { clock, log }: Pick<Surroundings, 'clock' | 'log'>,
   served: (address: string | undefined) => void,
 ): HealthServer | undefined {
   if (settings.http.listen === undefined) served(undefined);
@@ -44,12 +42,11 @@ export function serveHealth(
     process: processMetrics(),
   });
   const page = settings.http.page === 'on' ? openPage(daemon, settings, clock, log) : undefined;
-  return startHealthServer(settings.http, new Map([...(page?.routes ?? []), ...pages]), clock, log, {
-    told: (why) => {
-      daemon.conditions.set('http', why);
-      if (why !== undefined) served(undefined);
-    },
-    opened: served,
-    closes: () => page?.close(),
-  });
+  const routes = new Map([...(page?.routes ?? []), ...pages]);
+  const told = (why: string | undefined): void => {
+    daemon.conditions.set('http', why);
+    if (why !== undefined) served(undefined);
+  };
+  const news = { told, opened: served, closes: () => page?.close() };
+  return startHealthServer(settings.http, routes, clock, log, news, daemon.clients);
 }

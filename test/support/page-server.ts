@@ -37,6 +37,7 @@ export class PageServer {
       systemClock,
       silentLog,
       { told: () => undefined },
+      { ownUid: 0, userOf: (uid) => uid, uidOf: () => undefined },
     );
     if (server === undefined) throw new Error('it is on');
     const port = await eventually('it listens', () => server.address?.port);

@@ -86,6 +86,7 @@ export async function startTestBroker(
         source: 'socket-file',
       }),
       uidOf: () => undefined,
+      uidOfTcp: () => undefined,
       turnAwayMore: () => undefined,
       listenerOf: (socket) => ({ uid: socket.uid, gid: undefined, pid: undefined }),
       isListening: () => undefined,

@@ -6,10 +6,12 @@ import type { Duplex } from 'node:stream';
 import { sleep, type Alarm, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { HttpSettings } from '../../model/http.js';
+import { strangerUser, type UserFacts } from '../../model/ids.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { OneAtATime } from './one-at-a-time.js';
-import { PeerPace } from './peer-pace.js';
+import { peerOf, PeerPace } from './peer-pace.js';
 import { ConnectionSlots } from './connection-slots.js';
+import { ConnectionTurns } from './connection-turns.js';
 import { plainText, Router, type Answer, type Asked, type Routes, type Streaming } from './router.js';
 import { CompressedAnswers, sendAnswer, sendStream } from './send.js';
 
@@ -35,6 +37,12 @@ export interface HealthServer {
   close(): void;
 }
 
+/** The users who connect. */
+export interface HttpClients extends UserFacts {
+  /** The uid of a process on this machine that has the other end open, `nobody`, or undefined: not to be known. */
+  readonly uidOf: (socket: Socket) => number | 'nobody' | undefined;
+}
+
 /** The listener of a server. */
 export interface HealthServerNews {
   /** Why nothing is served; undefined: something is. */
@@ -52,9 +60,10 @@ export function startHealthServer(
   clock: Clock,
   log: Log,
   news: HealthServerNews,
+  clients: HttpClients,
 ): HealthServer | undefined {
   const { listen, allowedHosts } = settings;
-  return listen && new PageServer(listen, new Router(routes, allowedHosts, clock, log), clock, log, news);
+  return listen && new PageServer(listen, new Router(routes, allowedHosts, clock, log), clock, log, news, clients);
 }
 
 class PageServer implements HealthServer {
@@ -62,6 +71,7 @@ class PageServer implements HealthServer {
   readonly #router: Router;
   readonly #pace = new PeerPace();
   readonly #slots = new ConnectionSlots();
+  readonly #turns: ConnectionTurns;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
@@ -75,6 +85,7 @@ class PageServer implements HealthServer {
     clock: Clock,
     log: Log,
     news: HealthServerNews,
+    clients: HttpClients,
   ) {
     this.#news = news;
     this.#listen = listen;
@@ -97,10 +108,18 @@ class PageServer implements HealthServer {
     this.#server.maxConnections = MOST_SOCKETS;
     // The server's own listener gets each connection through us, one request at a time.
     const listeners = this.#server.listeners('connection');
-    this.#server.removeAllListeners('connection').on('connection', (raw: Socket) => {
-      const socket = new OneAtATime(raw);
+    this.#turns = new ConnectionTurns(clock, (raw, peer) => {
+      const socket = new OneAtATime(raw, peer);
       this.#slots.take(socket);
       for (const listener of listeners) listener.call(this.#server, socket);
+    });
+    this.#server.removeAllListeners('connection').on('connection', (raw: Socket) => {
+      const uid = clients.uidOf(raw);
+      const user = typeof uid === 'number' ? clients.userOf(uid) : undefined;
+      // Root's are free, as the kubelet and most collectors of metrics are, and where users are not told apart all are: a probe is
+      // not kept out.
+      const isFree = uid === undefined || (uid !== 'nobody' && strangerUser(uid, clients) === undefined);
+      this.#turns.take(raw, peerOf(raw.remoteAddress ?? '', user), isFree);
     });
     this.#server.on('clientError', (failure: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(failure, socket));
     this.#server.on('error', (failure) => this.#failed(failure));
@@ -118,6 +137,7 @@ class PageServer implements HealthServer {
     this.#news.closes?.();
     this.#retry?.cancel();
     this.#server.removeAllListeners('error').on('error', () => undefined);
+    this.#turns.close();
     this.#server.close();
     this.#server.closeAllConnections();
   }
@@ -173,7 +193,7 @@ class PageServer implements HealthServer {
     }
     // Before the next request of the same connection begins.
     response.prependOnceListener('close', leave);
-    const { waitMs, giveBack } = this.#pace.take(socket.remoteAddress ?? '', this.#clock.mono());
+    const { waitMs, giveBack } = this.#pace.take(socket.peer, this.#clock.mono());
     if (waitMs === 0) return this.#router.answer(asked);
     try {
       await sleep(this.#clock, waitMs, asked.signal);

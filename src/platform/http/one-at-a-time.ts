@@ -10,6 +10,8 @@ const MOST_READS = 64;
 
 /** The server reads and writes this instead of the connection itself. */
 export class OneAtATime extends Duplex {
+  /** The peer at the other end, from `peerOf`. */
+  readonly peer: string;
   readonly #raw: Socket;
   /** Bytes after a request that is not answered, one read at most. */
   #held: Buffer | undefined;
@@ -21,18 +23,15 @@ export class OneAtATime extends Duplex {
   /** When the last request without a turn is answered. */
   #answeredAt = -Infinity;
 
-  constructor(raw: Socket) {
+  constructor(raw: Socket, peer: string) {
     super({ allowHalfOpen: true });
     this.#raw = raw;
+    this.peer = peer;
     raw.on('data', (chunk: Buffer) => this.#take(chunk));
     raw.on('end', () => this.push(null));
     raw.on('timeout', () => this.emit('timeout'));
     raw.on('error', (failure) => this.destroy(failure));
     raw.on('close', () => this.destroy());
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#raw.remoteAddress;
   }
 
   /** A request was answered: the next one may come. */

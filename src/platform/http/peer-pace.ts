@@ -5,7 +5,7 @@ import { Paces } from '../../kernel/paces.js';
 /** How many requests at once, and how many milliseconds until there may be one more. */
 const OF_ONE = { burst: 40, intervalMs: 50 };
 const OF_ALL = { burst: 80, intervalMs: 25 };
-/** Every user of this machine has all of these addresses, so that they are one peer. */
+/** Every user of this machine has all of these addresses, so that they are one peer where the user is not known. */
 const LOCAL = 'local';
 /** Groups of an IPv6 address that identify a network: the owner of one address in it has them all. */
 const NETWORK_GROUPS = 4;
@@ -23,9 +23,9 @@ export class PeerPace {
   readonly #peers = new Paces<string>(OF_ONE);
   readonly #all = new Paces<'all'>(OF_ALL);
 
-  /** Takes a turn. @param address of the peer, as the socket has it */
-  take(address: string, now: number): Turn {
-    const turns = [this.#peers.book(peerOf(address), now), this.#all.book('all', now)];
+  /** Takes a turn. @param peer from `peerOf` */
+  take(peer: string, now: number): Turn {
+    const turns = [this.#peers.book(peer, now), this.#all.book('all', now)];
     return {
       waitMs: Math.max(...turns.map(({ waitMs }) => waitMs)),
       giveBack: () => turns.forEach(({ giveBack }) => giveBack()),
@@ -33,8 +33,15 @@ export class PeerPace {
   }
 }
 
-/** The owner of an address: addresses that belong together are one peer. */
-function peerOf(address: string): string {
+/**
+ * The peer at the other end of a connection: a user of this machine, or the owner of an address, where addresses that belong together
+ * are one peer.
+ *
+ * @param address as the socket has it
+ * @param user of this machine, where it is known
+ */
+export function peerOf(address: string, user?: number): string {
+  if (user !== undefined) return `user ${String(user)}`;
   const plain = address.replace(/^::ffff:/, '');
   if (plain === '::1' || plain.startsWith('127.')) return LOCAL;
   if (!plain.includes(':')) return plain;

@@ -5,10 +5,16 @@ import { endianness } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import type koffi from 'koffi';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { inetDiagQuestion, inetDiagUid, type TcpEnd } from './inet-diag.js';
 
 const AF_UNIX = 1;
+const AF_NETLINK = 16;
+const NETLINK_SOCK_DIAG = 4;
+/** sockaddr_nl: the kernel's is zero behind the family. */
+const NETLINK_ADDRESS_BYTES = 12;
 const SOCK_STREAM = 1;
 const SOCK_DGRAM = 2;
+const SOCK_RAW = 3;
 const SOCK_NONBLOCK = 0o4000;
 const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
@@ -44,6 +50,11 @@ export interface Libc {
   close(fd: number): void;
   /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
+  /**
+   * The uid of the process that has one end of a TCP connection open; `nobody`: none of this network namespace has; undefined: the
+   * kernel cannot be asked.
+   */
+  uidOfTcp(end: TcpEnd, other: TcpEnd): number | 'nobody' | undefined;
   /** Sends one datagram to a path, or to an abstract name that begins with `@`. Undefined: sent. */
   sendDatagram(address: string, text: string): Failed | undefined;
 }
@@ -62,6 +73,7 @@ class KoffiLibc implements Libc {
   readonly #accept: Call;
   readonly #getsockopt: Call;
   readonly #sendto: Call;
+  readonly #recv: Call;
   readonly #close: Call;
 
   constructor(library: typeof koffi) {
@@ -72,6 +84,7 @@ class KoffiLibc implements Libc {
     this.#accept = libc.func('int accept4(int, void *, void *, int)');
     this.#getsockopt = libc.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint32_t *)');
     this.#sendto = libc.func('intptr_t sendto(int, const uint8_t *, size_t, int, const uint8_t *, uint32_t)');
+    this.#recv = libc.func('intptr_t recv(int, _Out_ uint8_t *, size_t, int)');
     this.#close = libc.func('int close(int)');
   }
 
@@ -98,6 +111,20 @@ class KoffiLibc implements Libc {
     });
   }
 
+  uidOfTcp(end: TcpEnd, other: TcpEnd): number | 'nobody' | undefined {
+    const question = inetDiagQuestion(end, other);
+    if (question === undefined) return undefined;
+    const found = this.#with(AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG, (fd) => {
+      const kernel = addressOf(AF_NETLINK, Buffer.alloc(NETLINK_ADDRESS_BYTES - 2));
+      // The kernel answers in the call that sends.
+      if (this.#sendto(fd, question, question.length, MSG_NOSIGNAL, kernel, kernel.length) < 0) return this.#failed();
+      const answer = Buffer.alloc(512);
+      const length = this.#recv(fd, answer, answer.length, 0);
+      return length < 0 ? this.#failed() : answer.subarray(0, length);
+    });
+    return 'error' in found ? undefined : inetDiagUid(found);
+  }
+
   sendDatagram(address: string, text: string): Failed | undefined {
     const data = Buffer.from(text);
     return this.#withSocket(SOCK_DGRAM, address, (fd, to) => {
@@ -108,11 +135,14 @@ class KoffiLibc implements Libc {
 
   #withSocket<T>(kind: number, name: string, use: (fd: number, address: Buffer) => T): T | Failed {
     const address = unixAddress(name);
-    if (address === undefined) return { error: 'ENAMETOOLONG' };
-    const fd = this.#socket(AF_UNIX, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return address === undefined ? { error: 'ENAMETOOLONG' } : this.#with(AF_UNIX, kind, 0, (fd) => use(fd, address));
+  }
+
+  #with<T>(family: number, kind: number, protocol: number, use: (fd: number) => T): T | Failed {
+    const fd = this.#socket(family, kind | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
     if (fd < 0) return this.#failed();
     try {
-      return use(fd, address);
+      return use(fd);
     } finally {
       this.#close(fd);
     }
@@ -129,9 +159,13 @@ function unixAddress(name: string): Buffer | undefined {
   const isAbstract = name.startsWith('@');
   const path = Buffer.from(isAbstract ? `\0${name.slice(1)}` : `${name}\0`);
   if (path.length > SUN_PATH_BYTES) return undefined;
-  const address = Buffer.alloc(2 + path.length);
-  if (endianness() === 'LE') address.writeUInt16LE(AF_UNIX);
-  else address.writeUInt16BE(AF_UNIX);
-  path.copy(address, 2);
+  return addressOf(AF_UNIX, path);
+}
+
+function addressOf(family: number, rest: Buffer): Buffer {
+  const address = Buffer.alloc(2 + rest.length);
+  if (endianness() === 'LE') address.writeUInt16LE(family);
+  else address.writeUInt16BE(family);
+  rest.copy(address, 2);
   return address;
 }

@@ -48,6 +48,19 @@ export class Peers {
   }
 
   /**
+   * The uid of the process on this machine at the other end of a TCP connection. `nobody`: it is on another machine, in another network
+   * namespace, or has closed its end; undefined: the kernel cannot be asked.
+   */
+  uidOfTcp({ remoteAddress, remotePort, localAddress, localPort }: Socket): number | 'nobody' | undefined {
+    if (remoteAddress === undefined || remotePort === undefined) return undefined;
+    if (localAddress === undefined || localPort === undefined) return undefined;
+    return this.#calls()?.uidOfTcp(
+      { address: remoteAddress, port: remotePort },
+      { address: localAddress, port: localPort },
+    );
+  }
+
+  /**
    * Takes the connections that wait behind a connection that was turned away, many at once, and closes those to be turned away,
    * too; others go the usual way. libuv takes one in each turn of the loop: a process that connects faster would fill the queue
    * for everybody.

@@ -8,10 +8,11 @@ import type { Clock } from '../../../src/kernel/clock.js';
 import type { Log } from '../../../src/kernel/log.js';
 import { silentLog } from '../../support/silence.js';
 import { healthPages, type Phase } from '../../../src/platform/http/health-pages.js';
-import { startHealthServer, type HealthServer } from '../../../src/platform/http/health-server.js';
+import { startHealthServer, type HealthServer, type HttpClients } from '../../../src/platform/http/health-server.js';
 import { plainText, type Answer, type Asked, type Route, type Routes } from '../../../src/platform/http/router.js';
 import { BrokerMetrics, processMetrics } from '../../../src/platform/metrics/broker-metrics.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { FakeClock } from '../../support/fake-clock.js';
 import { eventually } from '../../support/eventually.js';
 
 const open: HealthServer[] = [];
@@ -25,6 +26,7 @@ async function serving(
   log: Log = silentLog,
   told: (why: string | undefined) => void = () => undefined,
   clock: Clock = systemClock,
+  uidOf: HttpClients['uidOf'] = () => undefined,
 ): Promise<number> {
   const server = startHealthServer(
     { listen: { host: '127.0.0.1', port }, page: 'off', allowedHosts: ['broker.example'] },
@@ -32,6 +34,7 @@ async function serving(
     clock,
     log,
     { told },
+    { ownUid: 900, userOf: (uid) => (uid >= 100_000 ? 4001 : uid), uidOf },
   );
   assert.ok(server);
   open.push(server);
@@ -333,12 +336,56 @@ describe('the server', () => {
   });
 
   it('does not exist when it is off', () => {
-    assert.equal(
-      startHealthServer({ listen: undefined, page: 'off', allowedHosts: [] }, new Map(), systemClock, silentLog, {
-        told: () => undefined,
-      }),
-      undefined,
+    const off = { listen: undefined, page: 'off', allowedHosts: [] } as const;
+    const told = (): void => undefined;
+    const clients = { ownUid: 0, userOf: (uid: number) => uid, uidOf: () => undefined };
+    assert.equal(startHealthServer(off, new Map(), systemClock, silentLog, { told }, clients), undefined);
+  });
+
+  it('takes new connections of one user up at a pace, and those of root and of others at once', async () => {
+    const clock = new FakeClock();
+    let uid: number | 'nobody' | undefined = 4001;
+    const pages: Routes = new Map([['/healthz', { make: () => plainText(200, 'ok'), isProbe: true }]]);
+    const port = await serving(
+      pages,
+      0,
+      silentLog,
+      () => undefined,
+      clock,
+      () => uid,
     );
+    let [answered, closed] = [0, 0];
+    /** As many clients, one after the other. */
+    const ask = async (clients: number): Promise<void> => {
+      for (let client = 0; client < clients; client += 1) {
+        const socket = connect(port, '127.0.0.1');
+        socket.on('data', () => (answered += 1)).on('error', () => undefined);
+        socket
+          .on('close', () => (closed += 1))
+          .end('GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+        await once(socket, 'connect');
+      }
+    };
+    await ask(64);
+    await eventually('all are answered', () => answered === 64 && closed === 64);
+    uid = 100_001; // one of its range
+    await ask(142);
+    await eventually('some wait, and others are closed', () => closed === 64 + 14);
+    assert.equal(answered, 64);
+    uid = 4002;
+    await ask(1);
+    uid = 0;
+    await ask(100);
+    uid = 900;
+    await ask(70);
+    uid = undefined;
+    await ask(70);
+    await eventually('others are answered', () => answered === 64 + 1 + 100 + 70 + 70);
+    await clock.advance(128 * 50);
+    await eventually('those that waited are answered', () => answered === 64 + 241 + 128);
+    uid = 'nobody';
+    await ask(64 + 128 + 2);
+    await eventually('those that nobody has open any more are one peer', () => closed === 64 + 14 + 241 + 128 + 64 + 2);
   });
 
   it('answers probes on one connection ten times a second, and others at once', async () => {

@@ -2,7 +2,8 @@ import { after, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { createConnection, createServer, Socket, type AddressInfo, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { chmodSync, closeSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
@@ -88,6 +89,64 @@ describe('the caller of a connection', { skip: loadLibc() === undefined && 'koff
     socket.destroy();
   });
 });
+
+describe(
+  'the user at the other end of a TCP connection',
+  { skip: loadLibc() === undefined && 'koffi is not installed' },
+  () => {
+    /** An accepted connection of a client at this address. */
+    const connected = async (host: string): Promise<{ client: Socket; socket: Socket }> => {
+      const server = createServer({ pauseOnConnect: true, allowHalfOpen: true });
+      servers.push(server);
+      server.listen(0, host);
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const accepted = once(server, 'connection') as Promise<[Socket]>;
+      const client = createConnection({ host: host === '::' ? '127.0.0.1' : host, port, allowHalfOpen: true });
+      const [socket] = await accepted;
+      return { client, socket };
+    };
+    const hasIpv6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'));
+
+    for (const host of ['127.0.0.1', '127.1.2.3', '::', '::1']) {
+      const skip = host.includes(':') && !hasIpv6 && 'this machine has no IPv6';
+      it(`is its own at ${host}, as long as its process has it open`, { skip }, async () => {
+        const { client, socket } = await connected(host);
+        const peers = new Peers();
+        assert.equal(peers.uidOfTcp(socket), self.uid);
+        client.end();
+        await once(client, 'finish');
+        assert.equal(peers.uidOfTcp(socket), self.uid, 'half closed');
+        client.destroy();
+        await eventually('closed', () => peers.uidOfTcp(socket) === 'nobody');
+        socket.destroy();
+      });
+    }
+
+    it('is another one of another process', { skip: self.uid !== 0 && 'needs root to start one' }, async () => {
+      const server = createServer({ pauseOnConnect: true });
+      servers.push(server);
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const accepted = once(server, 'connection') as Promise<[Socket]>;
+      const program = `require('net').connect(${String(port)}, '127.0.0.1').on('error', () => {}).resume()`;
+      const child = spawn(process.execPath, ['-e', program], { uid: 54321, gid: 12345, stdio: 'ignore' });
+      const [socket] = await accepted;
+      assert.equal(new Peers().uidOfTcp(socket), 54321);
+      socket.destroy();
+      child.kill();
+    });
+
+    it('is not to be known without koffi, nor of a connection that is over', async () => {
+      const { client, socket } = await connected('127.0.0.1');
+      assert.equal(new Peers(hidden).uidOfTcp(socket), undefined);
+      socket.destroy();
+      client.destroy();
+      assert.equal(new Peers().uidOfTcp(new Socket()), undefined);
+    });
+  },
+);
 
 describe('the listener of a socket', { skip: loadLibc() === undefined && 'koffi is not installed' }, () => {
   it('is the process that listens on the pinned file, even after it was renamed or removed', async () => {

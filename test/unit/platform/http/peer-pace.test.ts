@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { PeerPace } from '../../../../src/platform/http/peer-pace.js';
+import { peerOf, PeerPace } from '../../../../src/platform/http/peer-pace.js';
 
 const A = '192.0.2.1';
 
@@ -33,16 +33,22 @@ void describe('the pace of a peer', () => {
   ] as const) {
     void it(`is one for all addresses ${what}`, () => {
       const pace = new PeerPace();
-      for (let at = 0; at < 40; at++) pace.take(addresses[at % addresses.length] ?? '', 0);
-      for (const address of addresses) assert.ok(pace.take(address, 0).waitMs > 0, address);
+      for (let at = 0; at < 40; at++) pace.take(peerOf(addresses[at % addresses.length] ?? ''), 0);
+      for (const address of addresses) assert.ok(pace.take(peerOf(address), 0).waitMs > 0, address);
     });
   }
 
+  void it('tells users of this machine apart, where they are known', () => {
+    const names = [peerOf('127.0.0.1', 4001), peerOf('::1', 4002), peerOf('127.0.0.1')];
+    assert.equal(new Set(names).size, 3);
+    assert.equal(peerOf('::1', 4001), names[0]);
+  });
+
   void it('tells networks apart', () => {
     const pace = new PeerPace();
-    for (let at = 0; at < 50; at++) pace.take('2001:db8:1:2::1', 0);
+    for (let at = 0; at < 50; at++) pace.take(peerOf('2001:db8:1:2::1'), 0);
     for (const other of ['2001:db8:1:3::1', '2001:db8::1', 'fe80::1', '::', '']) {
-      assert.equal(pace.take(other, 0).waitMs, 0, other);
+      assert.equal(pace.take(peerOf(other), 0).waitMs, 0, other);
     }
   });
 
