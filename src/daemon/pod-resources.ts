@@ -64,7 +64,7 @@ export function podResources(parts: PodResourcesParts): KeptDoor {
     ...parts,
     backend: upstream ?? own,
     mayAsk: (caller) => rates.take(caller, clock.mono()),
-    answered: (caller, bytes) => rates.answered(caller, bytes, clock.mono()),
+    mayGive: (caller, bytes) => rates.give(caller, bytes, clock.mono()),
     count: (method, result) => metrics.podResources(method, result),
     degraded: (why) => degraded('pod-resources', why),
     closes: () => upstream?.close(),

@@ -26,10 +26,16 @@ export class CallerRates {
     return this.#processes.take(caller === undefined ? '' : processKey(caller), now);
   }
 
-  /** A caller is answered with so many bytes. */
-  answered(caller: Caller | undefined, bytes: number, now: number): void {
+  /**
+   * Whether a caller may be given an answer of so many bytes, which are counted then: others of its user may have been given theirs
+   * while it was made.
+   */
+  give(caller: Caller | undefined, bytes: number, now: number): boolean {
     const user = this.#userOf(caller);
-    if (user !== undefined) this.#bytes.book(user, now, bytes / TURN_BYTES);
+    if (user === undefined) return true;
+    if (this.#bytes.waitMs(user, now) > 0) return false;
+    this.#bytes.book(user, now, bytes / TURN_BYTES);
+    return true;
   }
 
   #userOf(caller: Caller | undefined): number | undefined {

@@ -69,28 +69,29 @@ export function* listFiles(
   interface Room {
     left: number;
   }
+  /** Reads one directory. Of its directories each list remembers as many as are read at all. */
+  function* read(directory: string, listOf: (below: string) => string[]): Generator<string | undefined> {
+    met(directory);
+    for (const name of namesIn(ways, directory)) {
+      if (name?.isDirectory === true) {
+        const list = listOf(name.path);
+        if (list.length < MOST_DIRECTORIES) list.push(name.path);
+      }
+      yield name?.isDirectory === true ? undefined : name?.path;
+    }
+  }
   function* walk(directory: string, depth: number, ...rooms: readonly Room[]): Generator<string | undefined> {
     if (rooms.some(({ left }) => left <= 0)) return;
     for (const room of rooms) room.left -= 1;
-    met(directory);
     const below: string[] = [];
-    for (const name of namesIn(ways, directory)) {
-      // More of them than are read at all are not remembered.
-      if (name?.isDirectory === true && below.length < MOST_DIRECTORIES) below.push(name.path);
-      yield name?.isDirectory === true ? undefined : name?.path;
-    }
+    yield* read(directory, () => below);
     if (depth === MAX_DEPTH) return;
-    if (depth > 0) {
-      for (const one of below) yield* walk(one, depth + 1, ...rooms);
-      return;
-    }
-    const others: string[] = [];
-    const [ofTrusted, ofOthers]: [Room, Room] = [{ left: MOST_DIRECTORIES }, { left: MOST_DIRECTORIES }];
-    for (const one of below) {
-      if (isOfTrusted(ways, one)) yield* walk(one, 1, ofTrusted, { left: MOST_BELOW_ONE });
-      else others.push(one);
-    }
-    for (const one of others) yield* walk(one, 1, ofOthers, { left: MOST_BELOW_ONE });
+    for (const one of below) yield* walk(one, depth + 1, ...rooms);
   }
-  yield* walk(root, 0);
+  const [ofTrusted, ofOthers]: [string[], string[]] = [[], []];
+  yield* read(root, (name) => (isOfTrusted(ways, name) ? ofTrusted : ofOthers));
+  for (const names of [ofTrusted, ofOthers]) {
+    const all: Room = { left: MOST_DIRECTORIES };
+    for (const name of names) yield* walk(name, 1, all, { left: MOST_BELOW_ONE });
+  }
 }

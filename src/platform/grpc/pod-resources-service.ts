@@ -18,8 +18,8 @@ export interface PodResourcesPorts {
   readonly backend: PodResourcesBackend;
   /** Whether the caller may be answered now: `CallerRates.take` (podresources/caller-rates). */
   readonly mayAsk: (caller: Caller | undefined) => boolean;
-  /** A caller gets an answer of so many bytes: `CallerRates.answered` (podresources/caller-rates). */
-  readonly answered: (caller: Caller | undefined, bytes: number) => void;
+  /** Whether the caller may be given an answer of so many bytes, now that it is made: `CallerRates.give` (podresources/caller-rates). */
+  readonly mayGive: (caller: Caller | undefined, bytes: number) => boolean;
   /** Counted: `ok`, `not-found`, `limited`, `invalid` or `failed`. */
   readonly count: (method: 'List' | 'GetAllocatableResources' | 'Get', result: string) => void;
   readonly log: Log;
@@ -43,7 +43,7 @@ function limited(): Refused {
 type Method = Parameters<PodResourcesPorts['count']>[0];
 
 /** Serves both versions on a door. Statuses and their texts are the kubelet's, because clients compare them. */
-export function servePodResources(door: GrpcDoor, { backend, mayAsk, answered, count, log }: PodResourcesPorts): void {
+export function servePodResources(door: GrpcDoor, { backend, mayAsk, mayGive, count, log }: PodResourcesPorts): void {
   const answering =
     (method: Method, work: (request: Buffer, caller: Caller | undefined) => Buffer | Promise<Buffer>) =>
     async (call: ServerUnaryCall<RequestBytes, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
@@ -51,8 +51,8 @@ export function servePodResources(door: GrpcDoor, { backend, mayAsk, answered, c
       try {
         if (!mayAsk(connection?.caller)) throw limited();
         const answer = await work(call.request.take(), connection?.caller);
+        if (!mayGive(connection?.caller, answer.length)) throw limited();
         connection?.answered(true);
-        answered(connection?.caller, answer.length);
         count(method, 'ok');
         done(null, answer);
       } catch (thrown) {

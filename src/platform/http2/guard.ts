@@ -59,6 +59,10 @@ const DATA_UNIT_BYTES = 1024;
 const FREE_FRAMES = 32;
 /** The same of reads; a preface and SETTINGS come in one or two. */
 const FREE_READS = 8;
+/** Reads that a completed call takes: its request, and what a library says of its answer. */
+const READS_PER_CALL = 4;
+/** Reads that are kept for later: a user has hundreds of connections, and could save them for one moment. */
+const MOST_READS_SAVED = 64;
 /** A read takes the time of so many frames. */
 const FRAMES_PER_READ = 3;
 /** Reads that a DATA frame of ours causes at most: its WINDOW_UPDATE frames, and a PING. */
@@ -132,7 +136,7 @@ export class Guard {
   callCompleted(): void {
     this.#now.calls++;
     this.#earn(KINDS.frames.perCall);
-    this.#earnReads(KINDS.frames.perCall);
+    this.#earnReads(READS_PER_CALL);
   }
 
   /** The peer sent that much of a request that nobody has begun to answer. */
@@ -158,7 +162,7 @@ export class Guard {
   }
 
   #earnReads(reads: number): void {
-    this.#reads = Math.min(this.#settings.frames, this.#reads + reads);
+    this.#reads = Math.min(MOST_READS_SAVED, this.#reads + reads);
   }
 
   #earn(frames: number): void {

@@ -37,4 +37,28 @@ describe('the files of a registry directory', () => {
       assert.equal(met.length, 2 + 1024);
     },
   );
+
+  it(
+    'are listed below each name of ours where others made a thousand beside it',
+    { skip: process.getuid?.() !== 0 },
+    () => {
+      const root = tempDir();
+      // A file system may give the newest name first, or the oldest.
+      const own = ['first', 'last'].map((top) => path.join(root, top));
+      for (const top of own) {
+        mkdirSync(top);
+        symlinkSync('nowhere', path.join(top, 'a.sock'));
+        for (let nth = 0; nth < 1024; nth += 1) {
+          const other = `${top}${String(nth)}`;
+          mkdirSync(other);
+          chownSync(other, 4001, 4001);
+        }
+      }
+      const listed = Array.from(listFiles(new SocketPaths([root], () => false), root)).filter(Boolean);
+      assert.deepEqual(
+        listed.sort(),
+        own.map((top) => path.join(top, 'a.sock')),
+      );
+    },
+  );
 });

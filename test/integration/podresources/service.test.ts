@@ -28,6 +28,9 @@ interface Served {
   ) => Promise<Decoded<A>>;
 }
 
+/** Longer answers are not given. */
+const MOST_BYTES = 4096;
+
 async function served(given: Partial<PodResourcesBackend>, work: (bed: Served) => Promise<void>, mayAsk = () => true) {
   const socket = path.join(tempDir(), 'kubelet.sock');
   const counts: string[] = [];
@@ -46,7 +49,7 @@ async function served(given: Partial<PodResourcesBackend>, work: (bed: Served) =
       ...given,
     },
     mayAsk,
-    answered: () => undefined,
+    mayGive: (_caller, bytes) => bytes <= MOST_BYTES,
     count: (method, result) => counts.push(`${method} ${result}`),
     log: silentLog,
   });
@@ -120,6 +123,13 @@ describe('PodResources on a socket', () => {
       },
       () => false,
     ));
+
+  it('refuses an answer that its caller may not be given when it is made', () =>
+    served({ allocatable: () => Promise.resolve(Buffer.alloc(MOST_BYTES + 1)) }, async ({ ask, counts }) => {
+      const refused = { code: status.RESOURCE_EXHAUSTED, details: 'rejected by rate limit' };
+      await assert.rejects(ask(v1.GetAllocatableResources, {}), refused);
+      assert.deepEqual(counts, ['GetAllocatableResources limited']);
+    }));
 
   it('ends a call whose backend fails, and takes the next', async () => {
     let fails = true;

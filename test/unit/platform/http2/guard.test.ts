@@ -113,8 +113,18 @@ void describe('the guard', () => {
     guard.callCompleted();
     guard.dataSent(1000);
     guard.read(2 * 1024);
-    times(20, () => guard.read(0));
+    times(8, () => guard.read(0));
     assert.equal(guard.takeUnearned(), 3);
+  });
+
+  void it('saves few reads of a connection, however much work it did before: a user has hundreds of them', () => {
+    const guard = new Guard(guardSettings, 0);
+    times(1000, () => guard.callCompleted());
+    guard.read(16 * 1024 * 1024);
+    times(64, () => guard.read(0));
+    assert.equal(guard.takeUnearned(), 0);
+    times(2, () => guard.read(0));
+    assert.equal(guard.takeUnearned(), 2 * 3);
   });
 
   void it('never ends a client whose control frames are in proportion to its calls, however fast it is', () => {
