@@ -45,7 +45,7 @@ export class KubeletSim {
     this.#faults = new Faults(options.fault);
     this.#checkpoint = path.join(options.dir, KUBELET_CHECKPOINT);
     this.#node = options.node ?? path.join(path.dirname(options.dir), 'node.json');
-    this.#pods = new NodePods(this.#node);
+    this.#pods = new NodePods(this.#node, (failure) => this.#unwritten('pods', this.#node, failure));
     this.#clients = new PluginClients({
       devices: this.#devices,
       now: Date.now,
@@ -141,8 +141,8 @@ export class KubeletSim {
       this.#say('called', { method: 'Register', resource: resourceName });
       await this.#faults.before('Register');
       if (version !== 'v1beta1') throw new Error(`requested API version ${version} is not supported by kubelet`);
-      if (!/^[^/]+\.?[^/]*\/[^/]+$/.test(resourceName) || resourceName.startsWith('kubernetes.io/')) {
-        throw new Error(`the ResourceName ${JSON.stringify(resourceName)} is invalid`);
+      if (!/^[^/]+\/[^/]+$/.test(resourceName) || resourceName.startsWith('kubernetes.io/')) {
+        throw new Error(`the ResourceName ${JSON.stringify(resourceName.slice(0, 80))} is invalid`);
       }
       await this.#clients.connect(resourceName, path.join(this.#options.dir, endpoint), 'register');
       return {};
@@ -176,9 +176,13 @@ export class KubeletSim {
     try {
       writeCheckpoint(this.#checkpoint, this.#devices);
     } catch (failure) {
-      // A kubelet goes on, too.
-      this.#say('checkpoint-failed', { message: withPath((failure as Error).message, this.#options.dir) });
+      this.#unwritten('checkpoint', this.#checkpoint, failure as Error);
     }
+  }
+
+  /** A kubelet goes on, too. */
+  #unwritten(what: 'checkpoint' | 'pods', file: string, { message }: Error): void {
+    this.#say(`${what}-failed`, { message: withPath(message, path.dirname(file)) });
   }
 }
 

@@ -68,10 +68,13 @@ function podOf(given: object): Pod {
 /** The pods of this node by namespace/name, kept in a file. */
 export class NodePods {
   readonly #file: string;
+  readonly #unwritten: (failure: Error) => void;
   readonly #pods = new Map<string, Pod>();
 
-  constructor(file: string) {
+  /** @param unwritten the file cannot be written, as on a full disk: pods go on in memory */
+  constructor(file: string, unwritten: (failure: Error) => void) {
     this.#file = file;
+    this.#unwritten = unwritten;
   }
 
   /** Reads the file. @param reboot its containers have ended */
@@ -113,7 +116,11 @@ export class NodePods {
 
   /** Writes the changes of a pod. */
   save(): void {
-    writeAnew(this.#file, JSON.stringify({ pods: this.all() }), false);
+    try {
+      writeAnew(this.#file, JSON.stringify({ pods: this.all() }), false);
+    } catch (failure) {
+      this.#unwritten(failure as Error);
+    }
   }
 }
 

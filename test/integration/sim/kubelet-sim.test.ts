@@ -18,8 +18,10 @@ import {
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { Client, credentials } from '@grpc/grpc-js';
 import { removeTree } from '../../../src/platform/fs/remove-tree.js';
 import { loadPluginApi, PluginClient } from '../../../src/sim/kubelet/plugin-client.js';
+import { loadServices } from '../../../src/sim/protos.js';
 import { eventually } from '../../support/eventually.js';
 import { KubeletProcess } from '../../support/kubelet-process.js';
 import { run } from '../../support/program.js';
@@ -171,6 +173,43 @@ describe('a simulated kubelet', { timeout: 60_000 }, () => {
     assert.ok(String(message).includes(fresh), String(message));
     kubelet.create('p', { [RESOURCE]: 1 });
     await kubelet.saw('container-started', 'p');
+  });
+
+  it('goes on where its pods cannot be written any more while one is admitted', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    newPlugin(kubelet, { fault: [{ method: 'Allocate', first: Infinity, act: { kind: 'delay', ms: 500 } }] });
+    await kubelet.saw('list', RESOURCE);
+    kubelet.create('p', { [RESOURCE]: 1 });
+    await eventually('its pod is written', () => existsSync(path.join(kubelet.root, 'node.json')));
+    const fresh = path.join(kubelet.root, 'node.json.new');
+    mkdirSync(fresh);
+    await kubelet.saw('container-started', 'p');
+    const { message } = await kubelet.saw('pods-failed');
+    assert.ok(String(message).includes(fresh), String(message));
+    kubelet.create('q', { [RESOURCE]: 1 });
+    await kubelet.saw('container-started', 'q');
+  });
+
+  it('refuses a resource name of any length at once', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    const client = new Client(`unix:${kubelet.socket}`, credentials.createInsecure());
+    open.push(() => {
+      client.close();
+      return Promise.resolve();
+    });
+    const { Register } = loadServices('deviceplugin/v1beta1/deviceplugin.proto', {
+      'v1beta1.Registration': ['Register'],
+    })['v1beta1.Registration'];
+    // A pattern that tries each way to divide such a name took hours for it.
+    const name = 'a'.repeat(2_000_000);
+    const failure = await new Promise<Error | null>((resolve) => {
+      const { path: method, requestSerialize, responseDeserialize } = Register;
+      const request = { version: 'v1beta1', endpoint: 'a.sock', resourceName: name };
+      client.makeUnaryRequest(method, requestSerialize, responseDeserialize, request, (refused) => resolve(refused));
+    });
+    assert.match(failure?.message ?? '', /the ResourceName "a{80}" is invalid/);
   });
 
   it('goes on whatever users make in the registry', async () => {
