@@ -6,6 +6,7 @@ import { incarnationKey } from '../model/ids.js';
 import { isLive, isReplaced, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import type { RegistrationStore } from '../model/registration.js';
 import { timeText } from '../model/views.js';
+import type { Draft } from './draft.js';
 import { factsOf, holdingOf, incarnationFrom, instanceOf } from './entries.js';
 import type { CheckpointStore } from './store.js';
 
@@ -55,19 +56,24 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     this.#store.expect();
   }
 
-  /** Makes a registration durable; false when it could not be written in time. It is written later then. */
-  async persist(instance: Instance): Promise<boolean> {
+  /**
+   * Makes a registration durable; false when it could not be written in time. It is written later then.
+   *
+   * @param pulled nobody waits for it, and plugins that hang up are pulled again and again: an entry that is there is noted
+   */
+  async persist(instance: Instance, pulled = false): Promise<boolean> {
     const { flood, lists } = this.#ports;
     const facts = factsOf(instance);
     const before = this.#store.contents.plugins.get(instance.id);
     flood.pin(facts);
     if (before !== undefined) flood.unpin(before);
-    const durability = await this.#store.update((draft) => {
+    const put = (draft: Draft): void => {
       draft.put(facts);
       const holding = lists.holding(instance.id);
       if (holding !== undefined) draft.setList(instance.id, holding);
-    });
-    instance.isDurable = durability === 'durable';
+    };
+    if (pulled && before !== undefined && instance.isDurable) this.#store.note(put);
+    else instance.isDurable = (await this.#store.update(put)) === 'durable';
     return instance.isDurable;
   }
 

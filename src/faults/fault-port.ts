@@ -90,8 +90,8 @@ export class FaultPort implements RosterListener, ListListener {
       dialler: this.#dialler(ports.dialler),
       store: {
         expect: () => ports.store.expect(),
-        persist: async (instance) => {
-          const isDurable = await ports.store.persist(instance);
+        persist: async (instance, pulled) => {
+          const isDurable = await ports.store.persist(instance, pulled);
           this.changed();
           return isDurable;
         },

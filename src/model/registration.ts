@@ -117,8 +117,12 @@ export interface NameClaims {
 export interface RegistrationStore {
   /** A plugin is being asked: if it answers, its registration is made durable. */
   expect(): void;
-  /** Makes a registration durable; false when it could not be written in time. It is written later then. */
-  persist(instance: Instance): Promise<boolean>;
+  /**
+   * Makes a registration durable; false when it could not be written in time. It is written later then.
+   *
+   * @param pulled nobody called: where the instance is durable already, what is new of it is written with other changes
+   */
+  persist(instance: Instance, pulled?: boolean): Promise<boolean>;
   /** Whether the durable state still is on the disk: files that somebody removed are written again before it resolves. */
   isKept(): Promise<boolean>;
   /** Whether an operator has kept an incarnation out. */

@@ -129,7 +129,7 @@ export class Enrolments implements Enroller {
       return { ok: false, refusal, instanceId: id };
     }
     if (instance.isServing) reports.serving(id);
-    const durable = await store.persist(instance);
+    const durable = await store.persist(instance, request.pulled);
     return { ok: true, instanceId: id, durable };
   }
 

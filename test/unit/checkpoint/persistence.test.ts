@@ -19,6 +19,7 @@ async function start(
   restored: Instance[];
   counts: (number | 'walked')[];
   entry(id: string): PluginEntry | undefined;
+  generation(): number;
   stop(): Promise<void>;
 }> {
   const clock = new FakeClock();
@@ -46,7 +47,7 @@ async function start(
     store.close();
   };
   const entry = (id: string): PluginEntry | undefined => store.contents.plugins.get(id);
-  return { persistence, restored, counts, entry, stop };
+  return { persistence, restored, counts, entry, generation: () => store.view().generation, stop };
 }
 
 describe('the records of the checkpoint', () => {
@@ -94,6 +95,30 @@ describe('the records of the checkpoint', () => {
       second.restored.map(({ id, state, reason, isServing }) => [id, state, reason, isServing]),
       [[old.id, 'held', 'replaced', false]],
     );
+    await second.stop();
+  });
+
+  it('of a plugin that the broker came back to are written with the next ones: nobody waits for them', async () => {
+    const disk = new FakeDisk();
+    await disk.makeDirectory('/broker');
+    await disk.syncDirectory('/');
+    const first = await start(disk);
+    const [known, fresh] = ['x', 'y'].map((name) =>
+      instanceOf({ ...facts(`example.com/${name}`), bootId: 'boot-1' }, 1, false, 0),
+    ) as [Instance, Instance];
+    await first.persistence.persist(known);
+    const before = first.generation();
+    known.version = 'v2';
+    assert.equal(await first.persistence.persist(known, true), true);
+    assert.equal(first.generation(), before);
+    assert.equal(await first.persistence.persist(fresh, true), true);
+    assert.equal(first.generation(), before + 1);
+    await first.stop();
+    const second = await start(disk);
+    assert.deepEqual(second.restored.map(({ name, version }) => [name, version]).sort(), [
+      ['example.com/x', 'v2'],
+      ['example.com/y', fresh.version],
+    ]);
     await second.stop();
   });
 
