@@ -36,7 +36,10 @@ const ROUNDS = 3;
 /** More of them where the limit is on the p99: a stall of the machine is in one round, and not in most. */
 const BESIDE_ROUNDS = 5;
 
-/** One for each code with which the border ends a connection, but for those that need a served call, or age. */
+/**
+ * One for each code with which the border ends a connection, but for those that need a served call, or age. Answers that are not read
+ * need served calls: refused ones have a pace, so that their answers fill no buffer.
+ */
 const NAMES = [
   'rapid reset',
   'made-you-reset by trailers that do not end the request',
@@ -48,7 +51,6 @@ const NAMES = [
   'a flood of frames of no known type',
   'a flood of WINDOW_UPDATE',
   'a flood of DATA without octets',
-  'calls whose answers are not read',
   'a header block that never ends',
   'silence after connecting',
   'far more calls at once than the server allows',
