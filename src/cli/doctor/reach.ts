@@ -39,8 +39,8 @@ export function checkMounts(scope: Scope): readonly Finding[] {
 }
 
 /**
- * Users may mount file systems that root enters, and that answer when they like: the daemon looks at directories of users. Where
- * there is one, whoever looks at sockets may hang in it.
+ * Users may mount file systems that root enters, and that answer when they like. The daemon looks into none below its directories;
+ * over such a directory it has no choice. Further checks might hang in any.
  */
 export function checkFuse(scope: Scope): readonly Finding[] {
   const mounted = mountsInside(scope).filter(({ uid }) => uid !== undefined && uid !== 0 && uid !== scope.uid);
@@ -53,7 +53,7 @@ export function checkFuse(scope: Scope): readonly Finding[] {
   }
   const text = ifPossible(() => readFileSync(scope.fuseConf, 'utf8')) ?? '';
   if (!/^\s*user_allow_other\b/m.test(text)) return [finding('FUSE', 'ok', 'users cannot mount what root enters')];
-  const message = `${scope.fuseConf} has user_allow_other, so that a user can mount a file system that never answers in its directory of sockets, and the daemon hangs in it; remove that line, or give such directories to root alone`;
+  const message = `${scope.fuseConf} has user_allow_other, so that a user who may write a directory of sockets can mount a file system over it that never answers, and the daemon hangs in it; remove that line, or let only root write them`;
   return [finding('FUSE', 'warn', message)];
 }
 
@@ -81,7 +81,7 @@ interface Mount {
 function mountsInside({ proc, settings }: Scope): readonly Mount[] {
   const { root, devicePlugins, pluginsRegistry, plugins } = settings.paths;
   const inside = [root, devicePlugins, pluginsRegistry, plugins];
-  return mounts(proc).filter(({ point }) => inside.some((directory) => point.startsWith(`${directory}/`)));
+  return mounts(proc).filter(({ point }) => inside.some((directory) => `${point}/`.startsWith(`${directory}/`)));
 }
 
 /** The fifth field of each line is the mount point, with spaces and the like as octal escapes; behind a dash is the type (proc(5)). */
