@@ -59,9 +59,13 @@ export class CdiNames {
 
   /**
    * Writes the files of leases that have none because a device node was not there (after a boot some come late) or could not be
-   * looked at, or because the directory refused it, which is tried once then. Never rejects.
+   * looked at, or because the directory refused it, which is tried once then; before that removes those that a lease left behind.
+   * Never rejects.
+   *
+   * @param mayRemove whether files without a lease are removed
    */
-  async again(): Promise<void> {
+  async again(mayRemove: boolean): Promise<void> {
+    if (mayRemove && this.#ports.cdi.hasLeftovers) await this.reconcile(mayRemove);
     const nameless = [...this.#ledger.all()].filter(
       ({ lease, cdi }) => lease.state !== 'asking' && namelessReason(cdi) !== undefined,
     );

@@ -256,7 +256,7 @@ export class Keeper {
         looked += 1;
         if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
       }
-      await this.#cdiNames.again();
+      await this.#cdiNames.again(this.#state === 'ok');
     } finally {
       this.#isLooking = false;
     }

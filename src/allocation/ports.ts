@@ -26,8 +26,10 @@ export interface CdiFiles {
   write(lease: Lease, isRecorded?: Promise<boolean>): Promise<CdiResult | undefined>;
   /** Removes the file of a lease, after its release is on the disk. */
   remove(leaseId: string): Promise<void>;
+  /** A file of a lease that is over could not be removed: {@link reconcile} is needed, which removes it. */
+  readonly hasLeftovers: boolean;
   /**
-   * At a start, before readiness, and after a reset: writes what is missing and removes files of ours without a lease.
+   * At a start, before readiness, after a reset, and where there are leftovers: writes what is missing and removes files of ours without a lease.
    *
    * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
    * @param lives whether a lease is there, or being given, when it is called: some come meanwhile
@@ -46,6 +48,7 @@ export interface CdiFiles {
 export const noCdi: CdiFiles = {
   write: () => Promise.resolve(undefined),
   remove: () => Promise.resolve(),
+  hasLeftovers: false,
   reconcile: () => Promise.resolve(new Map()),
   claims: () => Promise.resolve([]),
 };

@@ -30,11 +30,17 @@ export class LeaseFiles {
   readonly #onDirectory: Patience;
   /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only their own leases. */
   readonly #onHost: Patience;
+  #hasLeftovers = false;
 
   constructor(ports: LeaseFilePorts) {
     this.#ports = ports;
     this.#onDirectory = new Patience(ports.clock, WRITE_MS);
     this.#onHost = new Patience(ports.clock, WRITE_MS);
+  }
+
+  /** A file whose lease is over could not be removed, and engines find its devices by its name until `reconcile` has removed it. */
+  get hasLeftovers(): boolean {
+    return this.#hasLeftovers;
   }
 
   /**
@@ -60,7 +66,7 @@ export class LeaseFiles {
     } catch (failure) {
       return { problem: this.#cannot('written', failure), reason: 'later' };
     }
-    this.#ports.degraded(undefined);
+    if (!this.#hasLeftovers) this.#ports.degraded(undefined);
     return this.#named(lease);
   }
 
@@ -69,12 +75,13 @@ export class LeaseFiles {
     try {
       await this.#soon(() => this.#ports.directory.remove(fileOf(leaseId)));
     } catch (failure) {
-      this.#cannot('removed', failure); // the next start removes it
+      this.#hasLeftovers = true;
+      this.#cannot('removed', failure);
     }
   }
 
   /**
-   * At a start and after a reset: files of live leases are as they must be, also where a link leads elsewhere after a boot; files of this
+   * At a start, after a reset, and where a file could not be removed: files of live leases are as they must be, also where a link leads elsewhere after a boot; files of this
    * root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects. A file of a lease of this
    * boot is whole and as it was written, because files come into place by rename: only its name is looked at, so that a
    * start with many leases need not read all of them.
@@ -90,6 +97,8 @@ export class LeaseFiles {
     const { directory, origin } = this.#ports;
     const toPutRight: Lease[] = [];
     const results = new Map<string, CdiResult>();
+    const hadLeftovers = this.#hasLeftovers;
+    if (mayRemove) this.#hasLeftovers = false;
     try {
       await this.#soon(() => directory.prepare());
       const others = new Set(await this.#soon(() => directory.names()));
@@ -110,10 +119,12 @@ export class LeaseFiles {
         if (found?.origin.root === origin.root) await this.#soon(() => directory.remove(name));
       }
     } catch (failure) {
+      this.#hasLeftovers ||= hadLeftovers;
       const problem = this.#cannot('read', failure);
       for (const { id } of leases) if (!results.has(id)) results.set(id, { problem, reason: 'later' });
       return results;
     }
+    if (hadLeftovers && !this.#hasLeftovers) this.#ports.degraded(undefined);
     for (const lease of toPutRight) results.set(lease.id, await this.#putRight(lease));
     return results;
   }

@@ -17,7 +17,7 @@ import { finding, KUBELET_DEVICE_PLUGINS, type Finding, type Scope, type Verdict
 import { checkFront } from '../doctor/front.js';
 import { checkHttp } from '../doctor/http.js';
 import { checkDescriptors, checkInotify } from '../doctor/limits.js';
-import { checkMounts, checkReach } from '../doctor/reach.js';
+import { checkFuse, checkMounts, checkReach } from '../doctor/reach.js';
 import { checkOwnSockets, checkPluginSockets } from '../doctor/sockets.js';
 import { CliError, EXIT } from '../exit.js';
 import { counted } from '../../kernel/counted.js';
@@ -85,6 +85,8 @@ function checkRules(warnings: readonly string[]): readonly Finding[] {
 
 /** All checks of the machine, in the order in which they are shown. */
 export async function examineMachine(scope: Scope): Promise<readonly Finding[]> {
+  const fuse = checkFuse(scope);
+  if (fuse.some(({ verdict }) => verdict === 'fail')) return [...checkDaemon(scope), ...fuse];
   return [
     ...checkDaemon(scope),
     ...checkDirectories(scope),
@@ -95,6 +97,7 @@ export async function examineMachine(scope: Scope): Promise<readonly Finding[]> 
     ...checkHttp(scope),
     ...(await checkPluginSockets(scope)),
     ...checkMounts(scope),
+    ...fuse,
     ...checkInotify(scope),
     ...checkDescriptors(scope),
     ...checkNativeCalls(scope),
@@ -115,7 +118,7 @@ async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
   }
   const uid = daemon === undefined ? ownUid() : statSync(address).uid;
   const hasNativeCalls = isDone(() => void createRequire(import.meta.url)('koffi'));
-  const place = { proc: '/proc', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
+  const place = { proc: '/proc', fuseConf: '/etc/fuse.conf', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
   return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls };
 }
 

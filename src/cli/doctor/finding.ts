@@ -7,6 +7,8 @@ export interface Scope {
   readonly settings: Settings;
   /** The proc file system. */
   readonly proc: string;
+  /** Whom fusermount lets mount what: the configuration of FUSE. */
+  readonly fuseConf: string;
   /** The directory that plugins have built in. */
   readonly kubeletDevicePlugins: string;
   /** The uid that runs the daemon, or would if it were started as this command was. */

@@ -29,15 +29,32 @@ export async function checkReach(scope: Scope): Promise<readonly Finding[]> {
 }
 
 /** Mounts of single sockets: they hold on to the file that was there, and after a restart lead nowhere. */
-export function checkMounts({ proc, settings }: Scope): readonly Finding[] {
-  const { root, devicePlugins, pluginsRegistry, plugins } = settings.paths;
-  const inside = [root, devicePlugins, pluginsRegistry, plugins];
-  const mounted = mountPoints(proc).filter(
-    (point) => inside.some((directory) => point.startsWith(`${directory}/`)) && !isDirectory(point),
-  );
+export function checkMounts(scope: Scope): readonly Finding[] {
+  const mounted = mountsInside(scope)
+    .filter(({ point, uid }) => uid === undefined && !isDirectory(point))
+    .map(({ point }) => point);
   if (mounted.length === 0) return [finding('mounts', 'ok', 'no socket is mounted by itself')];
   const remedy = 'mount its directory instead, because a mounted socket stays the old one after a restart';
   return mounted.map((point) => finding('mounts', 'fail', `${point} is mounted by itself; ${remedy}`));
+}
+
+/**
+ * Users may mount file systems that root enters, and that answer when they like. The daemon looks into none below its directories;
+ * over such a directory it has no choice. Further checks might hang in any.
+ */
+export function checkFuse(scope: Scope): readonly Finding[] {
+  const mounted = mountsInside(scope).filter(({ uid }) => uid !== undefined && uid !== 0 && uid !== scope.uid);
+  if (mounted.length > 0) {
+    const remedy =
+      'where it does not answer the daemon hangs in it, and further checks would; unmount it with `umount -l`';
+    return mounted.map(({ point, uid }) =>
+      finding('FUSE', 'fail', `${point} is a file system of uid ${String(uid)}: ${remedy}`),
+    );
+  }
+  const text = ifPossible(() => readFileSync(scope.fuseConf, 'utf8')) ?? '';
+  if (!/^\s*user_allow_other\b/m.test(text)) return [finding('FUSE', 'ok', 'users cannot mount what root enters')];
+  const message = `${scope.fuseConf} has user_allow_other, so that a user who may write a directory of sockets can mount a file system over it that never answers, and the daemon hangs in it; remove that line, or let only root write them`;
+  return [finding('FUSE', 'warn', message)];
 }
 
 /**
@@ -54,14 +71,28 @@ function kubeletProcess(proc: string): number | undefined {
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** The fifth field of each line is the mount point, with spaces and the like as octal escapes (proc(5)). */
-function mountPoints(proc: string): readonly string[] {
+interface Mount {
+  readonly point: string;
+  /** Whose process is its file system; undefined: the kernel's. */
+  readonly uid: number | undefined;
+}
+
+/** The mounts below the directories of the daemon. */
+function mountsInside({ proc, settings }: Scope): readonly Mount[] {
+  const { root, devicePlugins, pluginsRegistry, plugins } = settings.paths;
+  const inside = [root, devicePlugins, pluginsRegistry, plugins];
+  return mounts(proc).filter(({ point }) => inside.some((directory) => `${point}/`.startsWith(`${directory}/`)));
+}
+
+/** The fifth field of each line is the mount point, with spaces and the like as octal escapes; behind a dash is the type (proc(5)). */
+function mounts(proc: string): readonly Mount[] {
   const text = ifPossible(() => readFileSync(path.join(proc, 'self/mountinfo'), 'utf8')) ?? '';
   const unescape = (field: string): string =>
     field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
   return text.split('\n').flatMap((line) => {
     const point = line.split(' ')[4];
-    return point === undefined ? [] : [unescape(point)];
+    const [, uid] = / - fuse.* .*\buser_id=([0-9]+)/.exec(line) ?? [];
+    return point === undefined ? [] : [{ point: unescape(point), uid: uid === undefined ? undefined : Number(uid) }];
   });
 }
 

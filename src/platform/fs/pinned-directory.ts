@@ -7,7 +7,6 @@ import {
   constants,
   fstatSync,
   linkSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   opendirSync,
@@ -24,8 +23,9 @@ import {
 import path from 'node:path';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
-import { ownUid } from '../process/own-uid.js';
+import { isOursOrRoots, ownUid } from '../process/own-uid.js';
 import { incarnationOf, O_PATH } from './socket-pin.js';
+import { mountOf, needNoUsersMount, statusAt } from './users-mounts.js';
 
 const PERMISSIONS = 0o777n;
 const PRIVATE_MODE = 0o700n;
@@ -42,6 +42,7 @@ export class PinnedDirectory {
   readonly path: string;
   readonly #fd: number;
   readonly #identity: string;
+  #mount: number | undefined;
   #isClosed = false;
 
   private constructor(found: string, fd: number) {
@@ -111,9 +112,9 @@ export class PinnedDirectory {
     }
   }
 
-  /** The status of a name, links not followed; undefined where there is none. @throws NodeJS.ErrnoException */
+  /** The status of a name, links not followed; undefined where there is none. @throws NodeJS.ErrnoException EACCES: on a user's mount, too */
   status(name: string): BigIntStats | undefined {
-    return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
+    return statusAt(this.at(name), (fd) => needNoUsersMount(fd, (this.#mount ??= mountOf(this.#fd)), isOursOrRoots));
   }
 
   /** The incarnation of the socket that has a name, links not followed; undefined where it is none. */

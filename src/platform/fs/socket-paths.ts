@@ -1,6 +1,7 @@
 // Sockets and directories by their paths below directories that others may write. The kernel is never asked to follow a link
 // that an ordinary user made: forty of them with long ways round take it 10 ms for one look, and a link leads to sockets that
-// its owner could not reach. Each directory on the way is opened without following links, and the name looked at in it.
+// its owner could not reach. Each directory on the way is opened without following links, and the name looked at in it; nor is
+// anything asked of a file system that an ordinary user mounted.
 import { closeSync, constants, fstatSync, lstatSync, openSync, statSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
@@ -9,8 +10,18 @@ import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem } from '../../model
 import type { Paths } from '../../model/settings.js';
 import { realDirectory } from './directories.js';
 import { incarnationOf, keyAt, O_PATH, pinSocket } from './socket-pin.js';
+import { mountOf, needNoUsersMount, openedAt, statusAt } from './users-mounts.js';
 
 const DIRECTORY = O_PATH | constants.O_DIRECTORY;
+
+/** A root that is open. */
+interface Opened {
+  readonly fd: number;
+  readonly mount: number;
+}
+
+/** Looks at a name by a path to it; `need` fails where an ordinary user's file system would be asked about a descriptor of it. */
+type See<T> = (at: string, need: (fd: number) => void) => T;
 
 /** Looks at sockets and directories below some directories. */
 export class SocketPaths {
@@ -19,7 +30,7 @@ export class SocketPaths {
   /** Where each root really is, once it exists. */
   readonly #real = new Map<string, string>();
   /** Roots that are open until the code that runs now has ended: it may look at many sockets. */
-  readonly #open = new Map<string, number>();
+  readonly #open = new Map<string, Opened>();
 
   /**
    * @param roots absolute directories on whose way only root may write
@@ -32,9 +43,7 @@ export class SocketPaths {
 
   /** The key of the incarnation of the socket at a path now; undefined where there is none, or only by a stranger's link. */
   readonly keyAt = (file: string): string | undefined => {
-    const status = ifPossible(() =>
-      this.#reach(file, (at) => lstatSync(at, { bigint: true, throwIfNoEntry: false }) ?? 'missing'),
-    );
+    const status = ifPossible(() => this.#reach(file, (at, need) => statusAt(at, need) ?? 'missing'));
     if (status === undefined || status === 'missing') return undefined;
     if (status === 'followed' || this.#isFollowed(status)) return keyAt(file);
     return status.isSocket() ? incarnationKey(incarnationOf(status)) : undefined;
@@ -44,7 +53,7 @@ export class SocketPaths {
   readonly pin = (file: string): PinnedSocket | PinProblem => {
     const links: BigIntStats[] = [];
     const pinned = pinSocket(file, () => {
-      const fd = this.#reach(file, (at) => openSync(at, O_PATH | constants.O_NOFOLLOW));
+      const fd = this.#reach(file, openedAt);
       if (fd === 'followed') return openSync(file, O_PATH);
       const status = fstatSync(fd, { bigint: true });
       if (status.isSymbolicLink()) links.push(status);
@@ -61,12 +70,12 @@ export class SocketPaths {
    * owner of the file. Nobody's (-1) when it cannot be seen.
    */
   readonly ownerOf = (file: string): number => {
-    const owner = (at: string): number => {
+    const owner: See<number> = (at, need) => {
       const { uid } = statSync(path.dirname(at));
-      return this.#isTrusted(uid) ? lstatSync(at).uid : uid;
+      return this.#isTrusted(uid) ? Number(statusAt(at, need)?.uid ?? -1) : uid;
     };
     const uid = ifPossible(() => this.#reach(file, owner));
-    return (uid === 'followed' ? ifPossible(() => owner(file)) : uid) ?? -1;
+    return (uid === 'followed' ? ifPossible(() => owner(file, () => undefined)) : uid) ?? -1;
   };
 
   /**
@@ -90,22 +99,24 @@ export class SocketPaths {
    * @returns `followed` where a directory on the way is a link that is followed
    * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (an ordinary user's link, too), EACCES
    */
-  #reach<T>(file: string, see: (at: string) => T): T | 'followed' {
+  #reach<T>(file: string, see: See<T>): T | 'followed' {
     const root = this.#needRoot(file);
     try {
       return this.#reachBelow(root, file, see);
     } catch (failure) {
       // Without descriptors to go down with, living plugins must not seem to have gone: the last name is looked at by its path.
-      if (isOwnShortage((failure as NodeJS.ErrnoException).code ?? '')) return see(file);
+      if (isOwnShortage((failure as NodeJS.ErrnoException).code ?? '')) return see(file, () => undefined);
       throw failure;
     }
   }
 
-  #reachBelow<T>(root: string, file: string, see: (at: string) => T): T | 'followed' {
+  #reachBelow<T>(root: string, file: string, see: See<T>): T | 'followed' {
     const folders = file.slice(root.length + 1).split('/');
     const name = folders.pop() ?? '';
     const opened: number[] = [];
-    let at = this.#handle(root);
+    const { fd, mount } = this.#handle(root);
+    const need = (one: number): void => needNoUsersMount(one, mount, this.#isTrusted);
+    let at = fd;
     try {
       for (const folder of folders) {
         const here = inside(at, folder);
@@ -116,10 +127,11 @@ export class SocketPaths {
           throw failure;
         }
         opened.push(at);
+        need(at);
       }
-      return see(inside(at, name));
+      return see(inside(at, name), need);
     } finally {
-      opened.forEach((fd) => closeSync(fd));
+      opened.forEach((one) => closeSync(one));
     }
   }
 
@@ -146,16 +158,17 @@ export class SocketPaths {
     return undefined;
   }
 
-  #handle(root: string): number {
-    const open = this.#open.get(root);
-    if (open !== undefined) return open;
+  #handle(root: string): Opened {
+    const known = this.#open.get(root);
+    if (known !== undefined) return known;
     const fd = openSync(root, DIRECTORY);
-    this.#open.set(root, fd);
+    const opened = { fd, mount: mountOf(fd) };
+    this.#open.set(root, opened);
     queueMicrotask(() => {
       this.#open.delete(root);
       closeSync(fd);
     });
-    return fd;
+    return opened;
   }
 }
 

@@ -25,6 +25,7 @@ async function machine(change: Partial<Scope> = {}): Promise<{ readonly root: st
   const scope: Scope = {
     settings: read.settings,
     proc: path.join(root, 'proc'),
+    fuseConf: path.join(root, 'fuse.conf'),
     kubeletDevicePlugins: path.join(root, 'device-plugins'),
     uid: process.geteuid?.() ?? 0,
     daemon: undefined,
@@ -355,6 +356,31 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
     assert.deepEqual(await found(scope, 'mounts'), [
       `fail: ${mounted} is mounted by itself; mount its directory instead, because a mounted socket stays the old one after a restart`,
     ]);
+  });
+
+  it('warns where users may mount what root enters, and finds such a mount without looking into it', async () => {
+    const { root, scope } = await machine();
+    assert.deepEqual(await found(scope, 'FUSE'), ['ok: users cannot mount what root enters']);
+    writeFileSync(scope.fuseConf, '# user_allow_other\nmount_max = 10\n');
+    assert.match((await found(scope, 'FUSE')).join(), /^ok/);
+    writeFileSync(scope.fuseConf, 'mount_max = 10\nuser_allow_other\n');
+    assert.match((await found(scope, 'FUSE')).join(), /^warn: .* has user_allow_other, .*; remove that line, /);
+    mkdirSync(path.join(root, 'proc/self'));
+    const point = path.join(root, 'plugins_registry/mine');
+    const line = (type: string, uid: string): string =>
+      `36 35 0:50 / ${point} rw,nosuid - ${type} remote rw,user_id=${uid},group_id=0,allow_other\n`;
+    const mounted = (type: string, uid = '4001'): void =>
+      writeFileSync(path.join(root, 'proc/self/mountinfo'), line(type, uid));
+    for (const type of ['fuse', 'fuse.rclone', 'fuseblk']) {
+      mounted(type);
+      assert.match(
+        (await found(scope, 'FUSE')).join(),
+        /^fail: .*plugins_registry\/mine is a file system of uid 4001: /,
+      );
+      assert.deepEqual(await found(scope, 'plugin sockets'), []);
+    }
+    mounted('fuse', '0');
+    assert.match((await found(scope, 'FUSE')).join(), /^warn/);
   });
 
   it('finds a kubelet that uses the same directory', async () => {

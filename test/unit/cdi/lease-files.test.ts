@@ -161,3 +161,49 @@ describe('CDI files of leases that are given while the ledger is reset', () => {
     assert.deepEqual(leases(), []);
   });
 });
+
+describe('A CDI file that cannot be removed with its lease', () => {
+  const ROOT = { uid: 0, process: undefined };
+  const { signal } = new AbortController();
+
+  it('is removed at a later look, and the directory is told of until then', async () => {
+    const machine = new FakeMachine();
+    machine.offer('v/gpu', 'g0');
+    const there = new Map<string, string>();
+    let isReadOnly = false;
+    const change = (work: () => void): Promise<void> => {
+      if (isReadOnly) return Promise.reject(new Error('EROFS'));
+      work();
+      return Promise.resolve();
+    };
+    const directory: CdiDirectory = {
+      path: '/run/cdi',
+      prepare: () => Promise.resolve(),
+      names: () => Promise.resolve([...there.keys()]),
+      text: (name) => Promise.resolve(there.get(name)),
+      remove: (name) => change(() => there.delete(name)),
+      rename: (from, to) => change(() => void (there.set(to, there.get(from) ?? ''), there.delete(from))),
+      write: (name, text) => change(() => there.set(name, text)),
+    };
+    const told: (string | undefined)[] = [];
+    const cdi = new LeaseFiles({
+      ...{ directory, clock: machine.clock, kind: 'v/c', origin: { root: '0'.repeat(16), boot: machine.bootId } },
+      look: () => Promise.resolve(new Map()),
+      degraded: (why) => told.push(why),
+    });
+    const { allocations } = await allocationWorld(machine, { cdi });
+    const before = await allocations.allocate(request('v/gpu', { key: 'before' }), ROOT, signal);
+    assert.ok(before.ok);
+    isReadOnly = true;
+    await allocations.release({ id: before.value.id, key: '' }, ROOT);
+    await machine.clock.advance(10_000);
+    assert.deepEqual([...there.keys()], [fileOf(before.value.id)]);
+    isReadOnly = false;
+    const after = await allocations.allocate(request('v/gpu', { key: 'after' }), ROOT, signal);
+    assert.ok(after.ok);
+    assert.match(told.at(-1) ?? '', /EROFS/);
+    await machine.clock.advance(10_000);
+    assert.deepEqual([...there.keys()], [fileOf(after.value.id)]);
+    assert.equal(told.at(-1), undefined);
+  });
+});

@@ -1,0 +1,83 @@
+// File systems that a process of an ordinary user serves (FUSE, mounted with allow_other): the kernel asks that process at each
+// look, and it answers when it likes, or never. Opening a directory or a file on a mount with O_PATH asks nobody, so such a mount
+// is found before anything is asked.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type BigIntStats,
+} from 'node:fs';
+import { isOwnShortage } from '../../model/ids.js';
+import { O_PATH } from './socket-pin.js';
+
+/** The first lines of an fdinfo file, which name the mount. */
+const INFO_BYTES = 256;
+const info = Buffer.alloc(INFO_BYTES);
+
+/** The id of the mount that a descriptor is on (proc(5)); NaN where the system does not say. */
+export function mountOf(fd: number): number {
+  const file = openSync(`/proc/self/fdinfo/${String(fd)}`, 'r');
+  try {
+    const text = info.toString('latin1', 0, readSync(file, info, 0, INFO_BYTES, 0));
+    return Number(/^mnt_id:\s*([0-9]+)$/m.exec(text)?.[1]);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * Makes sure that the kernel itself, or a process of a trusted user, answers for the file behind a descriptor.
+ *
+ * @param root a mount that is known as good: nearly everything is on that one
+ * @throws NodeJS.ErrnoException EACCES where a process of another user does
+ */
+export function needNoUsersMount(fd: number, root: number, isTrusted: (uid: number) => boolean): void {
+  const mount = mountOf(fd);
+  if (mount === root || Number.isNaN(mount)) return;
+  const line = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`${String(mount)} `));
+  // One that is not listed was unmounted just now, and may be anybody's.
+  const [, isFuse, uid] = / - (fuse)?\S* .*?(?:\buser_id=([0-9]+).*)?$/.exec(line ?? '') ?? [];
+  if (line !== undefined && (isFuse === undefined || (uid !== undefined && isTrusted(Number(uid))))) return;
+  throw Object.assign(new Error('EACCES: a file system of an ordinary user is mounted there'), { code: 'EACCES' });
+}
+
+/** Opens a name with O_PATH, links not followed. @param need see needNoUsersMount @throws NodeJS.ErrnoException */
+export function openedAt(at: string, need: (fd: number) => void): number {
+  const fd = openSync(at, O_PATH | constants.O_NOFOLLOW);
+  try {
+    need(fd);
+    return fd;
+  } catch (failure) {
+    closeSync(fd);
+    throw failure;
+  }
+}
+
+/**
+ * The status of a name, links not followed; undefined where there is none.
+ *
+ * @param need see needNoUsersMount
+ * @throws NodeJS.ErrnoException
+ */
+export function statusAt(at: string, need: (fd: number) => void): BigIntStats | undefined {
+  let fd: number;
+  try {
+    fd = openedAt(at, need);
+  } catch (failure) {
+    const code = (failure as NodeJS.ErrnoException).code ?? '';
+    if (code === 'ENOENT') return undefined;
+    if (isOwnShortage(code)) return lstatSync(at, { bigint: true, throwIfNoEntry: false });
+    throw failure;
+  }
+  try {
+    return fstatSync(fd, { bigint: true });
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { BrokerProcess } from '../../support/broker-process.js';
+import { eventually } from '../../support/eventually.js';
+import { FakePlugin } from '../../support/fake-plugin.js';
+import { cannotPrepare, inNamespaces } from '../../support/namespaces.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const OWN_MOUNTS = ['--mount'];
+
+/** A file system of uid 4001 whose process never answers, as `fusermount -o allow_other` makes it. */
+const mounted = (...points: readonly string[]): string =>
+  points
+    .map((point, nth) => {
+      const fd = String(9 - nth);
+      const options = `fd=${fd},rootmode=40000,user_id=4001,group_id=4001,allow_other`;
+      return `exec ${fd}<>/dev/fuse && mount -i -t fuse -o ${options} evil ${point}`;
+    })
+    .join(' && ');
+
+const impossible = process.getuid?.() === 0 ? cannotPrepare(OWN_MOUNTS, mounted('/mnt')) : 'it takes root';
+
+describe('a file system of an ordinary user that never answers', { skip: impossible, timeout: 30_000 }, () => {
+  const cleanup: (() => Promise<void> | void)[] = [];
+  after(async () => {
+    for (const clean of cleanup) await clean();
+  });
+
+  it('in directories of sockets keeps nobody waiting', async () => {
+    const root = tempDir();
+    const [inDoor, inRegistry] = ['device-plugins/sub', 'plugins_registry/mine/x'].map((name) => path.join(root, name));
+    for (const point of [inDoor, inRegistry]) mkdirSync(point ?? '', { recursive: true });
+    const script = mounted(inDoor ?? '', inRegistry ?? '');
+    const one = new BrokerProcess(root, {}, { within: inNamespaces(OWN_MOUNTS, script) });
+    cleanup.push(() => one.close());
+    await one.start();
+    writeFileSync(path.join(root, 'plugins_registry/mine/hint'), '');
+    const watched = await FakePlugin.start({
+      socket: path.join(root, 'plugins_registry/mine/a.sock'),
+      resource: 'example.com/a',
+      door: 'watcher',
+    });
+    cleanup.push(() => watched.stop());
+    await eventually('it is in', () => watched.notified.length === 1);
+    const calling = await FakePlugin.start({
+      socket: path.join(root, 'device-plugins/b.sock'),
+      resource: 'example.com/b',
+      door: 'register',
+    });
+    cleanup.push(() => calling.stop());
+    await calling.register(one.kubeletSocket);
+    const astray = await FakePlugin.start({
+      socket: path.join(root, 'device-plugins/sub/c.sock'),
+      resource: 'example.com/c',
+      door: 'register',
+    });
+    cleanup.push(() => astray.stop());
+    await assert.rejects(astray.register(one.kubeletSocket), /example.com\/c/);
+    assert.equal((await one.status()).broker.phase, 'ready');
+  });
+});
