@@ -96,6 +96,8 @@ export class Daemon implements RestartListener {
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
   readonly #startBudget: StartBudget;
+  /** CDI files are put in their place a little later. */
+  readonly #filesBudget: StartBudget;
   /** The resources that pods were offered before this life. */
   readonly #before: FrontedBefore;
   #starting: Promise<void> | undefined;
@@ -106,6 +108,7 @@ export class Daemon implements RestartListener {
     const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
     this.#startBudget = new StartBudget(clock);
+    this.#filesBudget = new StartBudget(clock);
     const { leftMs } = this.#startBudget;
     this.journal = journal;
     this.#news = new LifeNews({ log, journal, clock, version, pid });
@@ -159,7 +162,9 @@ export class Daemon implements RestartListener {
       ...parts,
       ...{ ...own, store, flood },
       pods: owners ?? this.#before,
-      cdi: cdiFiles({ ...parts, leftMs, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
+      cdi: cdiFiles({ ...parts, leftMs: this.#filesBudget.leftMs, settings: live.current.settings }, (why) =>
+        this.conditions.set('cdi', why),
+      ),
       events: journal,
       broker: this.broker,
       degraded: (why) => this.conditions.set('alloc.sock', why),
@@ -206,7 +211,7 @@ export class Daemon implements RestartListener {
   async #start(spentMs: number): Promise<void> {
     const { live, clock, log, journal } = this.#parts;
     const { paths, restart, front } = live.current.settings;
-    this.#startBudget.begin(restart.deadlineMs, spentMs);
+    for (const budget of [this.#startBudget, this.#filesBudget]) budget.begin(restart.deadlineMs, spentMs);
     const opened = await this.store.open();
     await journal.open(opened.eventSeq, this.#startBudget.leftMs);
     await this.#before.read(front.enabled ? undefined : clock); // while no socket of this life is among them
@@ -227,7 +232,9 @@ export class Daemon implements RestartListener {
     this.#storeState.is(this.store.view());
     await this.broker.publish();
     this.#startBudget.end();
-    await Promise.all([this.broker.servePodResources(this.leases.allocations, this.frontLine), this.broker.open()]);
+    const placeFiles = (): Promise<void> => this.leases.placeFiles().finally(() => this.#filesBudget.end());
+    const podResources = this.broker.servePodResources(this.leases.allocations, this.frontLine);
+    await Promise.all([podResources, this.broker.open(placeFiles)]);
     await this.frontLine?.owners.asked(); // else devices are given in leases that pods have from a plugin itself
     await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
