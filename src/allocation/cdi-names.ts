@@ -9,6 +9,7 @@ export class CdiNames {
   readonly #ledger: Ledger;
   readonly #impairments: Impairments;
   #first = 0;
+  #reconciling: Promise<void> = Promise.resolve();
 
   constructor(ports: Pick<AllocationPorts, 'cdi' | 'log'>, ledger: Ledger, impairments: Impairments) {
     this.#ports = ports;
@@ -42,11 +43,16 @@ export class CdiNames {
   }
 
   /**
-   * Puts the files of all leases right; see CdiFiles.reconcile.
+   * Puts the files of all leases right; see CdiFiles.reconcile. One after the other: an operator may want it while a start does it.
    *
    * @param mayRemove whether files without a lease are removed
    */
-  async reconcile(mayRemove: boolean): Promise<void> {
+  reconcile(mayRemove: boolean): Promise<void> {
+    this.#reconciling = this.#reconciling.then(() => this.#reconcile(mayRemove));
+    return this.#reconciling;
+  }
+
+  async #reconcile(mayRemove: boolean): Promise<void> {
     // Those that are being given have no answer yet, and get their file with it.
     const leases = [...this.#ledger.all()].map(({ lease }) => lease).filter(({ state }) => state !== 'asking');
     const lives = (id: string): boolean => this.#ledger.get(id) !== undefined;

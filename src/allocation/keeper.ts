@@ -62,8 +62,8 @@ export class Keeper {
   }
 
   /**
-   * Goes on with the leases of the checkpoint: owners that ended meanwhile have no lease any more. The CDI files of leases
-   * are in their place when it resolves; where there is none, {@link removeLeftovers} is needed still.
+   * Goes on with the leases of the checkpoint: owners that ended meanwhile have no lease any more. Their CDI files are not looked
+   * at: see {@link placeFiles}.
    */
   async restore(records: readonly LeaseRecord[], state: LedgerState | 'unread'): Promise<void> {
     const { cdi, events } = this.#ports;
@@ -89,15 +89,19 @@ export class Keeper {
     }
     const lost = lossEvent(state);
     if (lost !== undefined) events.record(lost);
-    if (this.#ledger.size > 0) await this.#cdiNames.reconcile(state === 'ok');
     for (const entry of this.#ledger.all()) this.#await(entry);
     this.telling.changed();
     this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
   }
 
+  /** Puts the CDI files of leases in their place after {@link restore}: before the broker is ready, and before anything is given out. */
+  async placeFiles(): Promise<void> {
+    if (this.#ledger.size > 0) await this.#cdiNames.reconcile(this.#state === 'ok');
+  }
+
   /**
-   * Removes the CDI files that earlier leases left behind, where {@link restore} found no lease: the directory is not ours
-   * alone, and looking through it can wait until plugins are served. Before anything is given out.
+   * Removes the CDI files that earlier leases left behind, where {@link placeFiles} found no lease: the directory is not ours
+   * alone, and looking through it can wait until the broker is ready. Before anything is given out.
    */
   async removeLeftovers(): Promise<void> {
     if (this.#ledger.size === 0) await this.#cdiNames.reconcile(this.#state === 'ok');

@@ -21,11 +21,7 @@ export class PlainLeases {
   take(value: unknown): LeaseEntry | undefined {
     if (!isRecord(value)) return undefined;
     const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, renewed, bootId } = value;
-    if (
-      renewed !== undefined ||
-      ttlMs !== undefined ||
-      Object.keys(value).length !== MEMBERS + (key === undefined ? 0 : 1)
-    )
+    if (renewed !== undefined || ttlMs !== undefined || !hasSize(value, MEMBERS + (key === undefined ? 0 : 1)))
       return undefined;
     if (
       typeof id !== 'string' ||
@@ -52,7 +48,7 @@ export class PlainLeases {
   #areWants(wants: unknown): wants is Want[] {
     if (!Array.isArray(wants)) return false;
     for (const want of wants as unknown[]) {
-      if (!isRecord(want) || Object.keys(want).length !== 4) return false;
+      if (!isRecord(want) || !hasSize(want, 4)) return false;
       const { resource, count, ids, numa } = want;
       if (typeof resource !== 'string' || !isCount(count) || (numa !== 'single' && numa !== 'prefer')) return false;
       if (!isListOf(ids, isText)) return false;
@@ -65,11 +61,11 @@ export class PlainLeases {
   #isGranted(granted: unknown): granted is Granted[] {
     if (!Array.isArray(granted)) return false;
     for (const one of granted as unknown[]) {
-      if (!isRecord(one) || Object.keys(one).length !== 2) return false;
+      if (!isRecord(one) || !hasSize(one, 2)) return false;
       const { resource, devices } = one;
       if (typeof resource !== 'string' || !Array.isArray(devices)) return false;
       for (const device of devices as unknown[]) {
-        if (!isRecord(device) || Object.keys(device).length !== 2) return false;
+        if (!isRecord(device) || !hasSize(device, 2)) return false;
         const { id, numaNodes } = device;
         if (typeof id !== 'string' || !isListOf(numaNodes, isCount)) return false;
         if (numaNodes.length === 0) device['numaNodes'] = NOTHING;
@@ -90,19 +86,20 @@ function isOwner(owner: unknown): owner is LeaseOwner {
   const { bind, namespace, name, part, process: life } = owner;
   if (bind !== 'key' && bind !== 'process') return false;
   if (typeof namespace !== 'string' || typeof name !== 'string' || typeof part !== 'string') return false;
-  if (Object.keys(owner).length !== (life === undefined ? 4 : 5)) return false;
+  if (!hasSize(owner, life === undefined ? 4 : 5)) return false;
   if (life === undefined) return true;
-  if (!isRecord(life) || Object.keys(life).length !== 2) return false;
+  if (!isRecord(life) || !hasSize(life, 2)) return false;
   const { pid, startTime } = life;
   return isCount(pid) && typeof startTime === 'string';
 }
 
 /** Those with mounts or devices are looked at one by one: they are not most. False: nothing was changed. */
 function takeAnswer(answer: unknown): answer is PluginAnswer {
-  if (!isRecord(answer) || Object.keys(answer).length !== 5) return false;
+  if (!isRecord(answer) || !hasSize(answer, 5)) return false;
   const { envs, mounts, devices, annotations, cdiDevices } = answer;
   if (!isEmpty(mounts) || !isEmpty(devices) || !isListOf(cdiDevices, isText)) return false;
-  const [variables, notes] = [textsOf(envs), textsOf(annotations)];
+  const variables = textsOf(envs);
+  const notes = textsOf(annotations);
   if (variables === undefined || notes === undefined) return false;
   answer['envs'] = variables;
   answer['annotations'] = notes;
@@ -114,15 +111,22 @@ function takeAnswer(answer: unknown): answer is PluginAnswer {
 
 function textsOf(texts: unknown): ReadonlyMap<string, string> | undefined {
   if (!isRecord(texts)) return undefined;
-  const names = Object.keys(texts);
-  if (names.length === 0) return NO_TEXTS;
-  const map = new Map<string, string>();
-  for (const name of names) {
+  let map: Map<string, string> | undefined;
+  for (const name in texts) {
     const text = texts[name];
     if (typeof text !== 'string') return undefined;
+    map ??= new Map();
     map.set(name, text);
   }
-  return map;
+  return map ?? NO_TEXTS;
+}
+
+/** Whether a parsed object has so many members, without making a list of them. */
+function hasSize(value: object, size: number): boolean {
+  let members = 0;
+  // eslint-disable-next-line @typescript-eslint/no-unused-vars -- they are counted
+  for (const _ in value) members += 1;
+  return members === size;
 }
 
 function isListOf<T>(list: unknown, isOne: (one: unknown) => one is T): list is readonly T[] {

@@ -181,10 +181,15 @@ export class Broker {
     this.#listeners.publish();
   }
 
-  /** After kubelet.sock was put in place: plugins that call by themselves, then all at once. */
-  async open(): Promise<void> {
+  /**
+   * After kubelet.sock was put in place: plugins that call by themselves, then all at once.
+   *
+   * @param before is to be done before the broker can become ready
+   */
+  async open(before: () => Promise<void>): Promise<void> {
     const { restart } = this.core;
     await restart.callersFirst();
+    await before();
     const begun = restart.begin();
     this.#listeners.watch();
     await begun;

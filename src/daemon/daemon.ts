@@ -99,6 +99,8 @@ export class Daemon implements RestartListener {
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
   readonly #startBudget: StartBudget;
+  /** CDI files are put in their place a little later. */
+  readonly #filesBudget: StartBudget;
   /** The resources that pods were offered before this life. */
   readonly #before: FrontedBefore;
   #starting: Promise<void> | undefined;
@@ -110,6 +112,7 @@ export class Daemon implements RestartListener {
     this.#parts = parts;
     this.clients = { ...own, uidOf: (socket) => parts.peers.uidOfTcp(socket) };
     this.#startBudget = new StartBudget(clock);
+    this.#filesBudget = new StartBudget(clock);
     const { leftMs } = this.#startBudget;
     this.journal = journal;
     this.#news = new LifeNews({ log, journal, clock, version, pid });
@@ -163,7 +166,9 @@ export class Daemon implements RestartListener {
       ...parts,
       ...{ ...own, store, flood },
       pods: owners ?? this.#before,
-      cdi: cdiFiles({ ...parts, leftMs, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
+      cdi: cdiFiles({ ...parts, leftMs: this.#filesBudget.leftMs, settings: live.current.settings }, (why) =>
+        this.conditions.set('cdi', why),
+      ),
       events: journal,
       broker: this.broker,
       degraded: (why) => this.conditions.set('alloc.sock', why),
@@ -210,7 +215,7 @@ export class Daemon implements RestartListener {
   async #start(spentMs: number): Promise<void> {
     const { live, clock, log, journal } = this.#parts;
     const { paths, restart, front } = live.current.settings;
-    this.#startBudget.begin(restart.deadlineMs, spentMs);
+    for (const budget of [this.#startBudget, this.#filesBudget]) budget.begin(restart.deadlineMs, spentMs);
     const opened = await this.store.open();
     await journal.open(opened.eventSeq, this.#startBudget.leftMs);
     await this.#before.read(front.enabled ? undefined : clock); // while no socket of this life is among them
@@ -231,7 +236,9 @@ export class Daemon implements RestartListener {
     this.#storeState.is(this.store.view());
     await this.broker.publish();
     this.#startBudget.end();
-    await Promise.all([this.broker.servePodResources(this.leases.allocations, this.frontLine), this.broker.open()]);
+    const placeFiles = (): Promise<void> => this.leases.placeFiles().finally(() => this.#filesBudget.end());
+    const podResources = this.broker.servePodResources(this.leases.allocations, this.frontLine);
+    await Promise.all([podResources, this.broker.open(placeFiles)]);
     await this.frontLine?.owners.asked(); // else devices are given in leases that pods have from a plugin itself
     await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);

@@ -89,9 +89,14 @@ export class Leases {
     this.consumers.listeners.follow(this.changes);
   }
 
-  /** Puts the leases of the checkpoint back, before anything is served. */
+  /** Puts the leases of the checkpoint back, before anything is served; their CDI files after that. */
   async restore({ ledger }: OpenedCheckpoint): Promise<void> {
     await this.allocations.keeper.restore([...this.#parts.store.contents.leases.values()], ledger);
+  }
+
+  /** Puts the CDI files of the leases in their place: those who wait for kubelet.sock need not wait for them. */
+  placeFiles(): Promise<void> {
+    return this.allocations.keeper.placeFiles();
   }
 
   /**

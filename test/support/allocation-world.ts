@@ -115,6 +115,7 @@ export async function allocationWorld(
   };
   const allocations = new Allocations(ports, new Ledger());
   await allocations.keeper.restore([...machine.disk.values()], ledger);
+  await allocations.keeper.placeFiles();
   return {
     allocations,
     events,

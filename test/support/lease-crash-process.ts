@@ -126,6 +126,7 @@ const devicesOf = (id: string): readonly string[] | undefined =>
     .leases()
     .find((lease) => lease.id === id)
     ?.granted.flatMap(({ devices }) => devices.map((device) => device.id));
+await allocations.keeper.placeFiles();
 await allocations.keeper.removeLeftovers();
 
 check();

@@ -110,7 +110,7 @@ export async function startTestBroker(
   subscribe({ core: broker.core });
   await broker.bind();
   await broker.publish();
-  await broker.open();
+  await broker.open(() => Promise.resolve());
   const resources = (): ResourceView[] =>
     resourceViews(broker.core, partsOf).map((view) => {
       const list = broker.core.offered.all().get(view.name)?.holding.raw;

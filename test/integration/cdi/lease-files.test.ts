@@ -172,6 +172,17 @@ describe('CDI files on a disk', () => {
     }
   });
 
+  it('are found among thousands of names, which are read in parts, each once', async () => {
+    const directory = tempDir();
+    const many = Array.from({ length: 2500 }, (_, nth) => `other-${String(nth)}.json`);
+    for (const name of many) writeFileSync(path.join(directory, name), '');
+    assert.deepEqual([...(await cdiDirectory(directory).names())].sort(), many.sort());
+    for (const count of [1024, 0]) {
+      for (const name of many.splice(count)) rmSync(path.join(directory, name));
+      assert.deepEqual([...(await cdiDirectory(directory).names())].sort(), many.sort());
+    }
+  });
+
   it('are made again although something else has the name of a draft', async () => {
     const { directory, files, told } = bed();
     mkdirSync(path.join(directory, writtenAs(IDS[1], ROOT)), { recursive: true });

@@ -156,6 +156,27 @@ describe('devices that CDI files still name, while their leases were lost with t
   });
 });
 
+describe('CDI files of leases', () => {
+  it('are put right by one at a time, where an operator resets the ledger while a start does it', async () => {
+    const { files, machine } = await afterTheLoss();
+    let underWay = 0;
+    let most = 0;
+    const reconcile: CdiFiles['reconcile'] = async (...args) => {
+      most = Math.max(most, (underWay += 1));
+      await new Promise(setImmediate);
+      underWay -= 1;
+      return files.cdi.reconcile(...args);
+    };
+    const { allocations } = await allocationWorld(machine, { cdi: { ...files.cdi, reconcile } }, 'stale');
+    await Promise.all([allocations.keeper.placeFiles(), allocations.keeper.reset()]);
+    assert.deepEqual(
+      files.reconciled.map(({ mayRemove }) => mayRemove),
+      [false, false, true],
+    );
+    assert.equal(most, 1);
+  });
+});
+
 describe('CDI files without a lease', () => {
   for (const [ledger, mayRemove] of [
     ['ok', true],
