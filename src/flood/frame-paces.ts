@@ -5,8 +5,8 @@ import { strangerUser } from '../model/ids.js';
 import { accountsOf, type AccountsOf, type PacePorts } from './accounts.js';
 
 /**
- * Frames (PING above all) and reads that no call earns: a thousand connections that are kept alive every ten seconds cause four
- * tenths of it. A read takes as long as some frames, however few octets it brings. `ahead` is 5 s: a connection is not read for that long
+ * Frames (PING above all) and reads that no call earns: a thousand connections of a user that are kept alive every ten seconds
+ * cause a third of it. A read takes as long as some frames, however few octets it brings. `ahead` is 5 s: a connection is not read for that long
  * at most.
  */
 const FRAMES = {

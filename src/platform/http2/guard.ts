@@ -57,14 +57,14 @@ function kind(
 const DATA_UNIT_BYTES = 1024;
 /** Frames that the begin of a connection, and of its first calls, takes before any is completed. */
 const FREE_FRAMES = 32;
-/** The same of reads; a preface and SETTINGS come in one or two. */
-const FREE_READS = 8;
+/** The same of reads, because a user has hundreds of connections: its preface and SETTINGS, their acknowledgement, and a call. */
+const FREE_READS = 3;
 /** Reads that a completed call takes: its request, and what a library says of its answer. */
 const READS_PER_CALL = 4;
 /** Reads that are kept for later: a user has hundreds of connections, and could save them for one moment. */
 const MOST_READS_SAVED = 64;
-/** A read takes the time of so many frames. */
-const FRAMES_PER_READ = 3;
+/** A read takes the time of so many frames, where many connections are read and each gathers a hundred small pieces meanwhile. */
+const FRAMES_PER_READ = 6;
 /** Reads that a DATA frame of ours causes at most: its WINDOW_UPDATE frames, and a PING. */
 const READS_PER_ANSWER = 2;
 /** A DATA frame of ours with fewer octets earns nothing: the peer's window may have cut it so small. */

@@ -48,14 +48,14 @@ describe('the border before a server that we call', () => {
     // A frame of a type that nobody knows, octet by octet.
     const unknown = encodeFrame(0x42, 0, 0, Buffer.alloc(MORE));
     await bed.send(settings(), ...[...unknown].map((octet) => Buffer.from([octet])));
-    assert.deepEqual(told, [3]);
+    assert.deepEqual(told, [6]);
     const before = bed.read;
     await bed.clock.advance(499);
     await bed.settle();
-    assert.deepEqual(told, [3]);
+    assert.deepEqual(told, [6]);
     await bed.clock.advance(1);
     await bed.settle();
-    assert.equal(told[1], 3);
+    assert.equal(told[1], 6);
     assert.equal(bed.read, before);
     bed.border.destroy();
   });
