@@ -99,8 +99,7 @@ export class Daemon implements RestartListener {
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
   readonly #startBudget: StartBudget;
-  /** CDI files are put in their place a little later. */
-  readonly #filesBudget: StartBudget;
+  readonly #filesBudget: StartBudget; // of CDI files, which are put in their place a little later
   /** The resources that pods were offered before this life. */
   readonly #before: FrontedBefore;
   #starting: Promise<void> | undefined;
@@ -236,7 +235,8 @@ export class Daemon implements RestartListener {
     this.#storeState.is(this.store.view());
     await this.broker.publish();
     this.#startBudget.end();
-    const placeFiles = (): Promise<void> => this.leases.placeFiles().finally(() => this.#filesBudget.end());
+    const placeFiles = (): Promise<void> =>
+      this.leases.allocations.keeper.placeFiles().finally(() => this.#filesBudget.end());
     const podResources = this.broker.servePodResources(this.leases.allocations, this.frontLine);
     await Promise.all([podResources, this.broker.open(placeFiles)]);
     await this.frontLine?.owners.asked(); // else devices are given in leases that pods have from a plugin itself
@@ -288,7 +288,7 @@ export class Daemon implements RestartListener {
   settled({ confirmed, settling, total }: RestartOutcome): void {
     this.#parts.metrics.restored(this.#news.seconds);
     this.#parts.drivers.settle();
-    this.leases.settled();
+    this.leases.allocations.keeper.settled();
     this.#news.restored(confirmed, settling, total);
     this.#told();
   }

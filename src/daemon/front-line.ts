@@ -40,14 +40,8 @@ export function kubeletOwners(
   if (!front.enabled) return undefined;
   const socket = kubeletPaths(front.kubeletDir, answered.upstream).podResources;
   const podResources = podResourcesClient(socket, guarding);
-  return new Owners({
-    podResources,
-    clock,
-    before,
-    asked: news.ownersAsked,
-    confirmed: news.ownerConfirmed,
-    usedTwice: news.usedTwice,
-  });
+  const { ownersAsked: asked, ownerConfirmed: confirmed, usedTwice } = news;
+  return new Owners({ podResources, clock, before, asked, confirmed, usedTwice });
 }
 
 /** The last answers to the kubelet have so many milliseconds to leave: it reads at once, or is frozen. */

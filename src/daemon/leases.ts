@@ -70,10 +70,7 @@ export class Leases {
       decoded: new DecodedLists({ decode: devicesOf, decodeInTurns: devicesInTurns, clock }),
     });
     const ledger = new Ledger();
-    this.consumers = new Consumers({
-      ...{ rules, offers, ledger, pods: parts.pods },
-      resources: core.offered,
-    });
+    this.consumers = new Consumers({ rules, offers, ledger, pods: parts.pods, resources: core.offered });
     const ports: AllocationPorts = {
       ...{ offers, rules, consumers: this.consumers },
       settings: settings.allocator,
@@ -92,11 +89,6 @@ export class Leases {
   /** Puts the leases of the checkpoint back, before anything is served; their CDI files after that. */
   async restore({ ledger }: OpenedCheckpoint): Promise<void> {
     await this.allocations.keeper.restore([...this.#parts.store.contents.leases.values()], ledger);
-  }
-
-  /** Puts the CDI files of the leases in their place: those who wait for kubelet.sock need not wait for them. */
-  placeFiles(): Promise<void> {
-    return this.allocations.keeper.placeFiles();
   }
 
   /**
@@ -126,11 +118,6 @@ export class Leases {
   get view(): LedgerView {
     const { keeper, waiting } = this.allocations;
     return { state: keeper.state, leases: this.allocations.leases().length, waiting };
-  }
-
-  /** The plugins of the checkpoint have come back, or have not. */
-  settled(): void {
-    this.allocations.keeper.settled();
   }
 
   /** Ends all waiting requests, lets leases that are being given end within `callsMs`, and stops serving. */
