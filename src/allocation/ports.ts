@@ -29,7 +29,8 @@ export interface CdiFiles {
   /** A file of a lease that is over could not be removed: {@link reconcile} is needed, which removes it. */
   readonly hasLeftovers: boolean;
   /**
-   * At a start, before readiness, after a reset, and where there are leftovers: writes what is missing and removes files of ours without a lease.
+   * At a start, before readiness, after a reset, and where there are leftovers: writes what is missing and removes files of ours
+   * without a lease.
    *
    * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
    * @param lives whether a lease is there, or being given, when it is called: some come meanwhile

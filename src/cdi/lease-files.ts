@@ -81,8 +81,8 @@ export class LeaseFiles {
   }
 
   /**
-   * At a start, after a reset, and where a file could not be removed: files of live leases are as they must be, also where a link leads elsewhere after a boot; files of this
-   * root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects. A file of a lease of this
+   * At a start, after a reset, and where a file could not be removed: files of live leases are as they must be, also where a link
+   * leads elsewhere after a boot; files of this root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects. A file of a lease of this
    * boot is whole and as it was written, because files come into place by rename: only its name is looked at, so that a
    * start with many leases need not read all of them.
    *

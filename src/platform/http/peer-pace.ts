@@ -1,6 +1,7 @@
 // The pace of requests of one peer: a few at once, then one each interval; further ones wait for their turn. And a pace of all,
 // since there may be any number of peers.
 import { Paces } from '../../kernel/paces.js';
+import { ipv6Groups, plainAddress } from '../peer/ip-address.js';
 
 /** How many requests at once, and how many milliseconds until there may be one more. */
 const OF_ONE = { burst: 40, intervalMs: 50 };
@@ -42,12 +43,7 @@ export class PeerPace {
  */
 export function peerOf(address: string, user?: number): string {
   if (user !== undefined) return `user ${String(user)}`;
-  const plain = address.replace(/^::ffff:/, '');
+  const plain = plainAddress(address);
   if (plain === '::1' || plain.startsWith('127.')) return LOCAL;
-  if (!plain.includes(':')) return plain;
-  const [front = '', back] = plain.split('::');
-  const groups = front.split(':');
-  const zeros = back === undefined ? 0 : 8 - groups.length - back.split(':').length;
-  const all = back === undefined ? groups : [...groups, ...Array<string>(zeros).fill('0'), ...back.split(':')];
-  return all.slice(0, NETWORK_GROUPS).join(':');
+  return plain.includes(':') ? ipv6Groups(plain).slice(0, NETWORK_GROUPS).join(':') : plain;
 }

@@ -1,5 +1,6 @@
 // The question to the kernel about one TCP socket of this machine, and its answer (sock_diag(7), linux/inet_diag.h). Pure.
 import { endianness } from 'node:os';
+import { ipv6Groups, plainAddress } from './ip-address.js';
 
 const SOCK_DIAG_BY_FAMILY = 20;
 const NLM_F_REQUEST = 1;
@@ -52,19 +53,14 @@ export function inetDiagUid(answer: Buffer): number | 'nobody' {
 }
 
 function addressBytes(text: string): Buffer | undefined {
-  const plain = text.replace(/^::ffff:(?=\d+\.)/, '');
+  const plain = plainAddress(text);
   if (!plain.includes(':')) {
     const bytes = plain.split('.').map(Number);
     return bytes.length === 4 ? Buffer.from(bytes) : undefined;
   }
   if (plain.includes('%')) return undefined;
-  const [front = '', back] = plain.split('::');
-  const groupsOf = (part: string): string[] => (part === '' ? [] : part.split(':'));
-  const behind = groupsOf(back ?? '');
-  const groups = [...groupsOf(front), ...behind];
-  groups.splice(groups.length - behind.length, 0, ...Array<string>(Math.max(0, 8 - groups.length)).fill('0'));
   const bytes = Buffer.alloc(16);
-  for (const [index, group] of groups.slice(0, 8).entries()) bytes.writeUInt16BE(Number.parseInt(group, 16), 2 * index);
+  for (const [index, group] of ipv6Groups(plain).entries()) bytes.writeUInt16BE(Number.parseInt(group, 16), 2 * index);
   return bytes;
 }
 
