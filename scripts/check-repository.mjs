@@ -8,6 +8,8 @@ import { testTitles } from './test-titles.mjs';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const SELF = 'scripts/check-repository.mjs';
 const LARGEST_BYTES = 1024 * 1024;
+/** Messages of commits are held to CONTRIBUTING.md from here on; a checkout whose history does not reach it is left out. */
+const MESSAGES_SINCE = 'f1c5f33e282c1b0b403c0aeaeca03967581167dd';
 
 /** Every file that is or could be committed. */
 function files() {
@@ -228,6 +230,31 @@ function badIndex() {
     .map((file) => `docs/README.md: leaves out ${file}`);
 }
 
+/** Each commit since MESSAGES_SINCE has a body (merges need none); the subject of none, merges included, has a path of one machine. */
+function badMessages() {
+  const git = (...args) => execFileSync('git', args, { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] }).toString();
+  let log;
+  try {
+    log = git('log', '-z', '--format=%h%x09%p%x09%s%x09%b', `${MESSAGES_SINCE}..HEAD`);
+  } catch {
+    return [];
+  }
+  return log
+    .split('\0')
+    .filter((one) => one !== '')
+    .flatMap((one) => {
+      const [id, parents, subject, body] = one.split('\t');
+      return [
+        ...(body.trim() === '' && !parents.includes(' ')
+          ? [`commit ${id}: has no body: say why (CONTRIBUTING.md)`]
+          : []),
+        ...(/\s\/(tmp|work|farm|root|home)\//.test(subject)
+          ? [`commit ${id}: its subject has a path of one machine`]
+          : []),
+      ];
+    });
+}
+
 function badModes() {
   const runnable = ['.ci/run'];
   return runnable
@@ -252,6 +279,7 @@ const problems = [
   ...badTitles(),
   ...badInvariants(),
   ...badSecurityTests(),
+  ...badMessages(),
 ];
 for (const problem of problems) console.error(problem);
 console.log(`repository: ${all.length} files, ${problems.length} problems`);
