@@ -25,7 +25,7 @@ import { loadLibc } from './platform/peer/libc.js';
 import { end, endAtOnce } from './platform/process/ending.js';
 import { ownUid } from './platform/process/own-uid.js';
 import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
-import { acquireInstanceLock, type LockPorts } from './platform/store/instance-lock.js';
+import { acquireInstanceLock, isLockHeld, type LockPorts } from './platform/store/instance-lock.js';
 import { LateLock } from './platform/store/late-lock.js';
 import { openNotifier, tellSystemd } from './platform/systemd/notifier.js';
 import { bootIdOfMachine } from './platform/time/boot.js';
@@ -155,6 +155,7 @@ async function run(
     clock,
     log,
     pid: process.pid,
+    isLockHeld: () => isLockHeld(settings.paths.state, clock),
     endNow: () => endAtOnce(EXIT.failed, handOver),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stopping.signalled);
