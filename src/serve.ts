@@ -59,6 +59,8 @@ function readArguments(args: readonly string[]): Arguments {
     },
   });
   const { config, takeover } = values;
+  for (const name of ['config', 'root'] as const)
+    if (values[name] === '') throw new Error(`Option '--${name}' wants a path: an empty one names nothing`);
   // As for all other commands, so that they find this daemon.
   const root = values.root ?? rootOfEnvironment(process.env);
   return { config, root, takeover, bootId: values['boot-id'] };
