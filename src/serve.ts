@@ -25,7 +25,7 @@ import { loadLibc } from './platform/peer/libc.js';
 import { end, endAtOnce } from './platform/process/ending.js';
 import { ownUid } from './platform/process/own-uid.js';
 import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
-import { acquireInstanceLock, type LockPorts } from './platform/store/instance-lock.js';
+import { acquireInstanceLock, isLockHeld, type LockPorts } from './platform/store/instance-lock.js';
 import { LateLock } from './platform/store/late-lock.js';
 import { openNotifier, tellSystemd } from './platform/systemd/notifier.js';
 import { bootIdOfMachine } from './platform/time/boot.js';
@@ -59,6 +59,8 @@ function readArguments(args: readonly string[]): Arguments {
     },
   });
   const { config, takeover } = values;
+  for (const name of ['config', 'root'] as const)
+    if (values[name] === '') throw new Error(`Option '--${name}' wants a path: an empty one names nothing`);
   // As for all other commands, so that they find this daemon.
   const root = values.root ?? rootOfEnvironment(process.env);
   return { config, root, takeover, bootId: values['boot-id'] };
@@ -155,6 +157,7 @@ async function run(
     clock,
     log,
     pid: process.pid,
+    isLockHeld: () => isLockHeld(settings.paths.state, clock),
     endNow: () => endAtOnce(EXIT.failed, handOver),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stopping.signalled);

@@ -11,8 +11,8 @@ export interface ShownStatus extends Omit<StatusView, 'resources'> {
 
 /**
  * The broker as an operator sees it: OperatorCommands (admin/operator-commands). The views are read at once from memory and do
- * no I/O; all their numbers are whole. Verbs resolve when their change is durable, with the number of entries they touched (0:
- * there was nothing to do), and leave an `operator` event.
+ * no I/O; all their numbers are whole. Verbs resolve when their change is made, with the number of entries they touched (0:
+ * there was nothing to do), and leave an `operator` event; whether it is on the disk is asked after them.
  */
 export interface AdminPort {
   status(): ShownStatus;
@@ -48,4 +48,6 @@ export interface AdminPort {
   deregister(plugin: PluginId): Promise<number>;
   /** Drops its entries that are not connected. */
   forget(plugin: PluginId): Promise<number>;
+  /** Whether all changes up to now are on the disk: resolves when they are, or cannot be in time. */
+  isWritten(): Promise<boolean>;
 }

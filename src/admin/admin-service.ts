@@ -113,7 +113,7 @@ export class AdminService {
         'the checkpoint was not read, so that nothing can be written to it; `plugin-broker status` says why',
       );
     }
-    return answer(`the ledger was ${before}; it begins anew, and devices are given out`);
+    return this.#done(`the ledger was ${before}; it begins anew, and devices are given out`);
   }
 
   /** Reads the config file again; FAILED_PRECONDITION while the broker starts. */
@@ -128,9 +128,8 @@ export class AdminService {
     if (!plugin.ok) return plugin;
     const touched = await this.#port.pardon(plugin.value);
     const key = pluginKey(plugin.value);
-    return answer(
-      touched === 0 ? `${key} had no strikes and no quarantine` : `${key} is pardoned and may register again`,
-    );
+    if (touched === 0) return answer(`${key} had no strikes and no quarantine`);
+    return this.#done(`${key} is pardoned and may register again`);
   }
 
   /** Closes the present incarnations of a plugin and keeps them out; FAILED_PRECONDITION while it has leases, without `force`. */
@@ -142,7 +141,7 @@ export class AdminService {
     const touched = await this.#port.deregister(plugin.value);
     const key = pluginKey(plugin.value);
     if (touched === 0) return problem('NOT_FOUND', `${key} went away in the meantime`);
-    return answer(`${key} is deregistered and stays out until it comes with a new socket`);
+    return this.#done(`${key} is deregistered and stays out until it comes with a new socket`);
   }
 
   /** Drops the entries of a plugin that is lost; FAILED_PRECONDITION while it is not, or has leases, without `force`. */
@@ -168,7 +167,15 @@ export class AdminService {
     const isLast = dropped.length === entries.length;
     const devices =
       resource === undefined || !isLast ? '' : `, and its resource with ${String(resource.capacity)} devices`;
-    return answer(`${key} is forgotten: ${dropped.join('; ')}${devices}`);
+    return this.#done(`${key} is forgotten: ${dropped.join('; ')}${devices}`);
+  }
+
+  /** The answer to an order that was carried out: a disk that takes nothing refuses none. */
+  async #done(sentence: string): Promise<Answer<string>> {
+    if (await this.#port.isWritten()) return answer(sentence);
+    return answer(
+      `${sentence}; that could not be written to the disk in time: a broker that is killed before it is does not know of it; see \`plugin-broker status\``,
+    );
   }
 
   /** Devices of a plugin that are in use are no reason to refuse for ever, but one to think twice. */

@@ -27,8 +27,12 @@ export interface CommandPorts {
     penaltyOf(key: FloodKey): PenaltyView;
     pardon(type: string, name: string): number;
   };
-  /** Keeps incarnations out: Persistence (checkpoint/persistence). Resolves when that is on disk or cannot be written. */
-  readonly tombstones: { addTombstones(instances: readonly Instance[], wallMs: number): Promise<void> };
+  /** The checkpoint: Persistence (checkpoint/persistence). */
+  readonly checkpoint: {
+    /** Keeps incarnations out. Resolves when that is on disk or cannot be written. */
+    addTombstones(instances: readonly Instance[], wallMs: number): Promise<void>;
+    isWritten(): Promise<boolean>;
+  };
   readonly clock: Clock;
   /** The ledger: Keeper (allocation/keeper). */
   readonly leases: { reset(): ReturnType<AdminPort['resetLedger']> };
@@ -117,10 +121,10 @@ export class OperatorCommands implements AdminPort {
   }
 
   async deregister(plugin: PluginId): Promise<number> {
-    const { actions, tombstones, clock } = this.#ports;
+    const { actions, checkpoint, clock } = this.#ports;
     this.#tell(plugin, `an operator deregistered ${plugin.name}: its present incarnations are closed and kept out`);
     const closed = actions.closeAll(plugin.type, plugin.name);
-    await tombstones.addTombstones(closed, clock.wall());
+    await checkpoint.addTombstones(closed, clock.wall());
     return closed.length;
   }
 
@@ -128,6 +132,10 @@ export class OperatorCommands implements AdminPort {
     const forgotten = this.#ports.actions.forget(plugin.type, plugin.name);
     this.#tell(plugin, `an operator dropped ${String(forgotten)} entries of ${plugin.name}`);
     return Promise.resolve(forgotten);
+  }
+
+  isWritten(): Promise<boolean> {
+    return this.#ports.checkpoint.isWritten();
   }
 
   #tell(plugin: PluginId, message: string): void {

@@ -14,7 +14,16 @@ import { ownerOf } from './owner.js';
 import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
 import { readRequest, type AllocationRequest, type Asked } from './request.js';
-import { GIVEN_UP, hasEnded, notWritten, refused, type LeaseRef, type Result } from './result.js';
+import {
+  GIVEN_UP,
+  hasEnded,
+  notWritten,
+  refused,
+  released,
+  type LeaseRef,
+  type Released,
+  type Result,
+} from './result.js';
 import { differenceOf, isSame, type Keyed } from './same-request.js';
 import { Shares } from './shares.js';
 import { STOPPING } from './shut.js';
@@ -126,15 +135,15 @@ export class Allocations implements LeaseSource {
     return this.#ledger.get(id)?.lease;
   }
 
-  /** Gives devices back; never too often where there are any. Whether there was such a lease. */
-  async release(ref: LeaseRef, caller: AllocationCaller): Promise<Result<boolean>> {
+  /** Gives devices back; never too often where there are any. */
+  async release(ref: LeaseRef, caller: AllocationCaller): Promise<Result<Released>> {
     const found = this.#ledger.find(ref, caller.uid);
     if (!found.ok) {
       const otherwise = this.shares.tooOften(caller.uid, 'leases') ?? found;
-      return otherwise.refusal.code === 'LEASE_UNKNOWN' ? { ok: true, value: false } : otherwise;
+      if (otherwise.refusal.code !== 'LEASE_UNKNOWN') return otherwise;
+      return { ok: true, value: { wasHeld: false, warnings: [] } };
     }
-    await this.keeper.end(found.value, 'by-request');
-    return { ok: true, value: true };
+    return { ok: true, value: released(await this.keeper.end(found.value, 'by-request')) };
   }
 
   /** Begins a time to live anew, and confirms the lease. */

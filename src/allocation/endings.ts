@@ -45,15 +45,15 @@ export class Endings {
   }
 
   /** Ends those of these leases that have not ended. Resolves as {@link forget} does. */
-  async end(ended: readonly Ended[]): Promise<void> {
-    await this.forget(ended.filter(({ entry }) => this.drop(entry)));
+  end(ended: readonly Ended[]): Promise<boolean> {
+    return this.forget(ended.filter(({ entry }) => this.drop(entry)));
   }
 
   /**
    * Reports the end of leases that are no longer in memory, and removes them from the checkpoint: all with one write, since a
-   * start after a reboot may end as many as there can be. Resolves when that is on the disk, or cannot be.
+   * start after a reboot may end as many as there can be. Resolves when that is on the disk, or cannot be: whether it is.
    */
-  async forget(ended: readonly Ended[]): Promise<void> {
+  async forget(ended: readonly Ended[]): Promise<boolean> {
     const gone = await Promise.all(
       ended.map(async ({ entry, reason }) => {
         const { id, recovers = [] } = entry.lease;
@@ -67,10 +67,11 @@ export class Endings {
         const files = [id, ...recovers];
         if (await this.#ports.store.remove(id)) return files;
         for (const file of files) this.#toRemove.add(file);
-        return [];
+        return undefined;
       }),
     );
-    await this.#removeFiles(gone.flat());
+    await this.#removeFiles(gone.flatMap((files = []) => files));
+    return !gone.includes(undefined);
   }
 
   /** Writes reach the disk again: so does the end of every lease. */

@@ -169,9 +169,9 @@ export class Keeper {
     return isWritten ? 'confirmed' : 'not-written';
   }
 
-  /** Ends a lease: its devices are free at once, in memory. Resolves when the end is on the disk, or cannot be. */
-  async end(entry: Entry, reason: LeaseReason): Promise<void> {
-    await this.endings.end([{ entry, reason }]);
+  /** Ends a lease: its devices are free at once, in memory. Resolves when the end is on the disk, or cannot be: whether it is. */
+  end(entry: Entry, reason: LeaseReason): Promise<boolean> {
+    return this.endings.end([{ entry, reason }]);
   }
 
   /** Whether the owner of a lease is known to have ended. */

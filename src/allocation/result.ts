@@ -17,6 +17,14 @@ export interface LeaseRef {
   readonly key: string;
 }
 
+/** The result of a release. */
+export interface Released {
+  /** Whether there was such a lease. */
+  readonly wasHeld: boolean;
+  /** One sentence each. */
+  readonly warnings: readonly string[];
+}
+
 /** Nobody waits for the result any more. */
 export const GIVEN_UP: AllocationRefusal = {
   code: 'ALLOCATOR_STOPPING',
@@ -37,4 +45,11 @@ export function hasEnded({ id }: Lease): Refused {
 export function notWritten({ id }: Lease): Refused {
   const message = `lease ${id} goes on, but that could not be written to the disk in time; see \`plugin-broker status\``;
   return refused('LEDGER_NOT_WRITABLE', message);
+}
+
+/** The result of a release that is done. @param isOnDisk a crash of the broker does not undo it */
+export function released(isOnDisk: boolean): Released {
+  const warning =
+    'that could not be written to the disk in time: a broker that is killed before it is has the lease again; see `plugin-broker status`';
+  return { wasHeld: true, warnings: isOnDisk ? [] : [warning] };
 }

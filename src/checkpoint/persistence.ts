@@ -154,6 +154,11 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     });
   }
 
+  /** Whether all changes up to now are on the disk, as soon as that is known. */
+  async isWritten(): Promise<boolean> {
+    return (await this.#store.update(() => undefined)) === 'durable';
+  }
+
   /** Puts every entry of the checkpoint back, in the order of their registrations, with the lists that can be read. */
   async restore(wallMs: number): Promise<void> {
     const { roster, lists, flood, countHealthy } = this.#ports;

@@ -28,6 +28,7 @@ import { addVerify } from './commands/verify.js';
 import { addVersion } from './commands/version.js';
 import { addWait } from './commands/wait.js';
 import type { ConfigReader } from './config-reader.js';
+import { refuseEmptyPaths } from './empty-paths.js';
 import { CliError, Ended, EXIT } from './exit.js';
 import { commandFirst } from './global-options.js';
 import type { Terminal } from './terminal.js';
@@ -66,7 +67,8 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
       writeOut: (text) => terminal.write(text),
       writeErr: (text) => terminal.complain(text.trimEnd()),
     })
-    .exitOverride();
+    .exitOverride()
+    .hook('preAction', refuseEmptyPaths);
   program.commandsGroup('The daemon:');
   addServe(program, () => parts.start('serve'));
   addCheckConfig(program, terminal, parts.readConfig);

@@ -215,9 +215,9 @@ export class Broker {
     this.#kept.close();
   }
 
-  /** Answers operators, as things were, until a successor does or so many milliseconds have passed. Never rejects. */
-  linger(limitMs: number): Promise<void> {
-    return this.#listeners.untilAdminReplaced(limitMs);
+  /** Answers operators, as things were, until a successor does, for so many milliseconds at most. Never rejects. */
+  linger(limitMs: number, signal: AbortSignal): Promise<void> {
+    return this.#listeners.untilAdminReplaced(limitMs, signal);
   }
 
   /** Ends the admin API once its calls are answered or so many milliseconds have passed, and lets all sockets go. */

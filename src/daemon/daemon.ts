@@ -186,7 +186,7 @@ export class Daemon implements RestartListener {
       known: core,
       partsOf,
       actions: core.operatorActions,
-      tombstones: this.#persistence,
+      checkpoint: this.#persistence,
       leases: allocations.keeper,
       events: journal,
       ...{ flood, clock, use },

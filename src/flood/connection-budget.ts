@@ -12,9 +12,9 @@ import { figures } from './sentences.js';
 import { Shortage } from './shortage.js';
 import { UserConnections, type TurnedAway } from './user-connections.js';
 
-/** Processes counted apart; newcomers past that are counted together. */
+/** Processes counted apart; newcomers past that are counted together with those of their user, so that no user fills another's room. */
 const MAX_PROCESSES = 4_096;
-/** The key of callers whose process is not known, or not counted apart. */
+/** The key of callers of whom nothing is known. */
 const ALL = 'all';
 /** While all are taken, processes with this part of all are shown in `limits`; it ends when as many are free. */
 const LARGE_PART = 16;
@@ -258,21 +258,21 @@ export class ConnectionBudget {
   }
 
   #entryOf(caller: Caller | undefined): Entry {
-    const open = (isShared: boolean): Entry => {
-      const uid = isShared ? -1 : (caller?.uid ?? -1);
-      const stranger = strangerUser(uid, this.#ports);
-      return {
-        who: isShared || caller === undefined ? 'everybody together' : whoIs(caller),
-        uid,
-        user: stranger ?? uid,
-        isStranger: stranger !== undefined,
-        limiter: this.#ports.openLimiter(this.#settings.connections),
-        held: new Set(),
-        open: 0,
-        exceeded: 0,
-      };
-    };
-    return this.#entries.of(caller === undefined ? ALL : processKey(caller), open, ALL);
+    const uid = caller?.uid ?? -1;
+    const stranger = strangerUser(uid, this.#ports);
+    const user = stranger ?? uid;
+    const open = (isShared: boolean): Entry => ({
+      who: isShared ? `everybody else of uid ${String(user)}` : whoIs(caller),
+      uid: isShared ? user : uid,
+      user,
+      isStranger: stranger !== undefined,
+      limiter: this.#ports.openLimiter(this.#settings.connections),
+      held: new Set(),
+      open: 0,
+      exceeded: 0,
+    });
+    if (caller === undefined) return this.#entries.of(ALL, open, ALL);
+    return this.#entries.of(processKey(caller), open, `${ALL} of ${String(user)}`);
   }
 
   #isForgettable(entry: Entry): boolean {
@@ -280,6 +280,8 @@ export class ConnectionBudget {
   }
 }
 
-function whoIs({ pid, uid }: Caller): string {
+function whoIs(caller: Caller | undefined): string {
+  if (caller === undefined) return 'everybody together';
+  const { pid, uid } = caller;
   return pid === undefined ? `uid ${String(uid)}` : `pid ${String(pid)} (uid ${String(uid)})`;
 }

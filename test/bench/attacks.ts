@@ -112,17 +112,17 @@ async function attack(bed: BrokerBed, name: string): Promise<Attacked> {
   const nth = ATTACKS.findIndex((other) => other.name === name);
   const { code } = ATTACKS[nth]!;
   const { broker, pid } = bed;
-  const logged = broker.log.length;
   const before = { memory: residentMiB(pid), descriptors: descriptors(pid) };
   const attacker = startAttacker();
   await attacker.ask('begin', { path: broker.kubeletSocket, nth, connections: CONNECTIONS });
   const [cpu, began] = [cpuMs(pid), now()];
   const each = await bystand(bed, ATTACKED);
   const share = (100 * (cpuMs(pid) - cpu)) / (now() - began);
-  const { cutOff, refused } = await attacker.ask('stop');
+  const { cutOff, told, refused } = await attacker.ask('stop');
   await attacker.end();
   await pause(IDLE);
-  if (cutOff === 0 || !broker.log.slice(logged).includes(code)) throw new Error(`${name} was not ended with ${code}`);
+  // Not by the log: of like ends of one user it tells the first, and how many more there were much later.
+  if (told < FEWEST) throw new Error(`${name}: ${String(told)} of ${String(cutOff)} were ended with ${code}`);
   return {
     name,
     each,

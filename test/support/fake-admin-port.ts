@@ -111,6 +111,8 @@ export class FakeAdminPort implements AdminPort {
   /** The answer to verbs: entries touched, or an error. */
   touched: number | Error = 1;
   readonly done: string[] = [];
+  /** Whether the disk takes it. */
+  mayWrite = true;
   readonly #followers = new Set<() => void>();
 
   /** How many readers of events are waiting for more. */
@@ -206,6 +208,10 @@ export class FakeAdminPort implements AdminPort {
 
   forget(plugin: PluginId): Promise<number> {
     return this.#do('forget', plugin);
+  }
+
+  isWritten(): Promise<boolean> {
+    return Promise.resolve(this.mayWrite);
   }
 
   #do(verb: string, { type, name }: PluginId): Promise<number> {

@@ -30,6 +30,8 @@ export class FakeAllocator {
   /** The answer to Allocate: a lease, or a refusal. */
   answer: GivenLease | { readonly code: status; readonly details: string } = {};
   leases: readonly GivenLease[] = [];
+  /** What Release warns of. */
+  warnings: readonly string[] = [];
   /** The uid of the caller that lists say; undefined as of an earlier version. */
   callerUid: number | undefined;
   readonly #streams = new Set<ServerDuplexStream<AttachRequest, GivenEvent>>();
@@ -51,7 +53,7 @@ export class FakeAllocator {
       },
       Release: ({ request }: ServerUnaryCall<LeaseRef, object>, reply: sendUnaryData<object>) => {
         this.released.push(request);
-        reply(null, { wasHeld: this.released.length === 1 });
+        reply(null, { wasHeld: this.released.length === 1, warnings: this.warnings });
       },
       List: (call: ServerWritableStream<object, object>) => {
         for (const lease of this.leases) call.write({ leases: [lease], callerUid: this.callerUid });

@@ -62,8 +62,12 @@ export function addAllocate(program: Command, terminal: Terminal): void {
       };
       const lease = await answered(allocatorOf(options).allocate(request, terminal.interruption()));
       terminal.write(shownText(leaseText(lease, options.output), terminal));
-      for (const warning of lease.warnings) terminal.complain(`plugin-broker: ${visible(warning)}`);
+      complainOf(lease.warnings, terminal);
     });
+}
+
+function complainOf(warnings: readonly string[], terminal: Terminal): void {
+  for (const warning of warnings) terminal.complain(`plugin-broker: ${visible(warning)}`);
 }
 
 /** A key that was given as an id would look like a lease that is over. */
@@ -80,10 +84,11 @@ export function addRelease(program: Command, terminal: Terminal): void {
         throw new CliError(EXIT.usage, 'say which lease: its id, or --key');
       }
       const meant = id === undefined ? { key: options.key ?? '' } : { id };
-      const wasHeld = await answered(allocatorOf(options).release(meant, terminal.interruption()));
+      const { wasHeld, warnings } = await answered(allocatorOf(options).release(meant, terminal.interruption()));
       terminal.write(
         wasHeld ? 'released\n' : `there is no such lease; nothing was done${id === undefined ? '' : KEY_HINT}\n`,
       );
+      complainOf(warnings, terminal);
     });
 }
 

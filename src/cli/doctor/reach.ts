@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { mountOfLine, type Mount } from '../../platform/fs/users-mounts.js';
 import { finding, type Finding, type Scope } from './finding.js';
 import { probe } from './probe.js';
 
@@ -31,7 +32,7 @@ export async function checkReach(scope: Scope): Promise<readonly Finding[]> {
 /** Mounts of single sockets: they hold on to the file that was there, and after a restart lead nowhere. */
 export function checkMounts(scope: Scope): readonly Finding[] {
   const mounted = mountsInside(scope)
-    .filter(({ point, uid }) => uid === undefined && !isDirectory(point))
+    .filter(({ point, server }) => server === undefined && !isDirectory(point))
     .map(({ point }) => point);
   if (mounted.length === 0) return [finding('mounts', 'ok', 'no socket is mounted by itself')];
   const remedy = 'mount its directory instead, because a mounted socket stays the old one after a restart';
@@ -43,12 +44,14 @@ export function checkMounts(scope: Scope): readonly Finding[] {
  * over such a directory it has no choice. Further checks might hang in any.
  */
 export function checkFuse(scope: Scope): readonly Finding[] {
-  const mounted = mountsInside(scope).filter(({ uid }) => uid !== undefined && uid !== 0 && uid !== scope.uid);
+  const mounted = mountsInside(scope).filter(
+    ({ server }) => server !== undefined && server !== 0 && server !== scope.uid,
+  );
   if (mounted.length > 0) {
     const remedy =
       'where it does not answer the daemon hangs in it, and further checks would; unmount it with `umount -l`';
-    return mounted.map(({ point, uid }) =>
-      finding('FUSE', 'fail', `${point} is a file system of uid ${String(uid)}: ${remedy}`),
+    return mounted.map(({ point, server }) =>
+      finding('FUSE', 'fail', `${point} is a file system of uid ${String(server)}: ${remedy}`),
     );
   }
   const text = ifPossible(() => readFileSync(scope.fuseConf, 'utf8')) ?? '';
@@ -71,29 +74,13 @@ function kubeletProcess(proc: string): number | undefined {
   return pid === undefined ? undefined : Number(pid);
 }
 
-interface Mount {
-  readonly point: string;
-  /** Whose process is its file system; undefined: the kernel's. */
-  readonly uid: number | undefined;
-}
-
 /** The mounts below the directories of the daemon. */
 function mountsInside({ proc, settings }: Scope): readonly Mount[] {
   const { root, devicePlugins, pluginsRegistry, plugins } = settings.paths;
   const inside = [root, devicePlugins, pluginsRegistry, plugins];
-  return mounts(proc).filter(({ point }) => inside.some((directory) => `${point}/`.startsWith(`${directory}/`)));
-}
-
-/** The fifth field of each line is the mount point, with spaces and the like as octal escapes; behind a dash is the type (proc(5)). */
-function mounts(proc: string): readonly Mount[] {
   const text = ifPossible(() => readFileSync(path.join(proc, 'self/mountinfo'), 'utf8')) ?? '';
-  const unescape = (field: string): string =>
-    field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
-  return text.split('\n').flatMap((line) => {
-    const point = line.split(' ')[4];
-    const [, uid] = / - fuse.* .*\buser_id=([0-9]+)/.exec(line) ?? [];
-    return point === undefined ? [] : [{ point: unescape(point), uid: uid === undefined ? undefined : Number(uid) }];
-  });
+  const all = text.split('\n').flatMap((line) => mountOfLine(line) ?? []);
+  return all.filter(({ point }) => inside.some((directory) => `${point}/`.startsWith(`${directory}/`)));
 }
 
 function sameDirectory(one: string, other: string): boolean {

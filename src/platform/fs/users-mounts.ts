@@ -29,6 +29,26 @@ export function mountOf(fd: number): number {
   }
 }
 
+/** A mount. */
+export interface Mount {
+  readonly point: string;
+  /** The user whose process answers for it (FUSE), -1 where that is not said; undefined: the kernel itself does. */
+  readonly server: number | undefined;
+}
+
+/**
+ * The mount of a line of mountinfo (proc(5)): its point stands before a dash and its options, with spaces and the like as octal
+ * escapes; behind it are the type, the source, which is any text that whoever mounted it chose, and the options of the file system.
+ */
+export function mountOfLine(line: string): Mount | undefined {
+  const found = /^[0-9]+ \S+ \S+ \S+ (\S+) .*? - (\S+) \S* (.*)$/.exec(line);
+  if (found === null) return undefined;
+  const [, point = '', type = '', options = ''] = found;
+  const server = type.startsWith('fuse') ? Number(/(?:^|,)user_id=([0-9]+)/.exec(options)?.[1] ?? -1) : undefined;
+  const unescaped = point.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
+  return { point: unescaped, server };
+}
+
 /**
  * Makes sure that the kernel itself, or a process of a trusted user, answers for the file behind a descriptor.
  *
@@ -41,9 +61,9 @@ export function needNoUsersMount(fd: number, root: number, isTrusted: (uid: numb
   const line = readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
     .find((one) => one.startsWith(`${String(mount)} `));
+  const found = mountOfLine(line ?? '');
   // One that is not listed was unmounted just now, and may be anybody's.
-  const [, isFuse, uid] = / - (fuse)?\S* .*?(?:\buser_id=([0-9]+).*)?$/.exec(line ?? '') ?? [];
-  if (line !== undefined && (isFuse === undefined || (uid !== undefined && isTrusted(Number(uid))))) return;
+  if (found !== undefined && (found.server === undefined || isTrusted(found.server))) return;
   throw Object.assign(new Error('EACCES: a file system of an ordinary user is mounted there'), { code: 'EACCES' });
 }
 

@@ -98,7 +98,7 @@ class AllocatorCalls {
     const release = this.#unary({
       decode: refOf,
       work: (ref, caller) => allocations.release(ref, caller),
-      encode: (wasHeld) => ReleaseReply.encode({ wasHeld }),
+      encode: (released) => ReleaseReply.encode(released),
     });
     return [
       [Allocate, allocate],

@@ -5,6 +5,7 @@ import {
   type AllocateRequest,
   type Lease,
   type LeaseEvent,
+  type ReleaseReply,
 } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { GivenMessage } from '../wire/table.js';
@@ -59,9 +60,9 @@ export class AllocatorClient {
     return this.#calls.one(allocatorService.Allocate, request, CALL_MS + (request.waitMs ?? 0), signal);
   }
 
-  /** Gives devices back. @returns whether there was such a lease */
-  async release(lease: MeantLease, signal: AbortSignal): Promise<boolean> {
-    return (await this.#calls.one(allocatorService.Release, lease, CALL_MS, signal)).wasHeld;
+  /** Gives devices back. */
+  release(lease: MeantLease, signal: AbortSignal): Promise<ReleaseReply> {
+    return this.#calls.one(allocatorService.Release, lease, CALL_MS, signal);
   }
 
   /** The caller's leases, for root everybody's, oldest first. @param resource only those with devices of it, unless empty */

@@ -145,13 +145,13 @@ export class UnixListener {
   }
 
   /**
-   * Resolves when the public path leads to another listener, or after `limitMs` milliseconds. Connections that the kernel queued
-   * here before that are accepted by then: closing the listener earlier would reset them.
+   * Resolves when the public path leads to another listener, when the signal aborts, or after `limitMs` milliseconds. Connections that
+   * the kernel queued here before that are accepted by then: closing the listener earlier would reset them.
    */
-  async untilReplaced(limitMs: number): Promise<void> {
+  async untilReplaced(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const until = clock.mono() + limitMs;
-    while (this.isInPlace() && clock.mono() < until) await sleep(clock, REPLACED_LOOK_MS);
+    while (this.isInPlace() && !signal.aborted && clock.mono() < until) await sleep(clock, REPLACED_LOOK_MS);
     await sleep(clock, REPLACED_LOOK_MS);
   }
 

@@ -132,8 +132,9 @@ export class SocketListeners {
     this.#kubelet?.close();
   }
 
-  /** Resolves when broker.sock leads to another daemon, or after so many milliseconds. */
-  readonly untilAdminReplaced = async (limitMs: number): Promise<void> => this.#admin?.untilReplaced(limitMs);
+  /** Resolves when broker.sock leads to another daemon, when the signal aborts, or after so many milliseconds. */
+  readonly untilAdminReplaced = async (limitMs: number, signal: AbortSignal): Promise<void> =>
+    this.#admin?.untilReplaced(limitMs, signal);
 
   /** Stops answering broker.sock. */
   closeAdmin(): void {

@@ -13,6 +13,9 @@ const LAST_ANSWERS_MS = 1000;
 const LOOK_MS = 20;
 /** A successor that waits is answered for until it answers itself, at most this long. */
 const LINGER_MS = 10_000;
+/** A successor that lives takes the lock in milliseconds: one that has not at so many looks in a row, this far apart, has died. */
+const SUCCESSOR_LOOK_MS = 1000;
+const LOOKS_IN_VAIN = 2;
 
 /** The part that is stopped: Daemon (daemon/daemon). */
 export interface Stoppable {
@@ -21,8 +24,8 @@ export interface Stoppable {
   /** @throws Error naming the parts that did not end */
   stop(why: string, budgets: StopBudgets): Promise<void>;
   readonly broker: {
-    /** Goes on answering operators, as things were, until a successor does. Never rejects. */
-    linger(limitMs: number): Promise<void>;
+    /** Goes on answering operators, as things were, until a successor does or the signal aborts. Never rejects. */
+    linger(limitMs: number, signal: AbortSignal): Promise<void>;
     /** Ends the last answers. */
     closeOperators(limitMs: number): Promise<void>;
   };
@@ -34,6 +37,8 @@ export interface StoppingPorts {
   readonly log: Log;
   /** Ours. */
   readonly pid: number;
+  /** Whether a living process has the lock, after it was given up. */
+  readonly isLockHeld: () => Promise<boolean>;
   /** Ends the process, with the lines of the log. */
   readonly endNow: () => void;
 }
@@ -103,8 +108,27 @@ export class Stopping {
   async leave(lock: InstanceLock): Promise<void> {
     const isReleased = await this.#letGo(lock);
     // A successor that waits for a lock which only our end gives up would answer nobody before it.
-    if (isReleased && this.#isAwaited) await this.#daemon.broker.linger(this.#budgets?.lingerMs(LINGER_MS) ?? 0);
+    if (isReleased && this.#isAwaited) await this.#linger();
     await this.#daemon.broker.closeOperators(this.endMs(LAST_ANSWERS_MS));
+  }
+
+  /** Answers operators for a successor, but not for one that has died: whoever starts the next one may wait for our end. */
+  async #linger(): Promise<void> {
+    const over = new AbortController();
+    this.#untilNobodyComes(over.signal).then(
+      () => over.abort(),
+      () => undefined,
+    );
+    await this.#daemon.broker.linger(this.#budgets?.lingerMs(LINGER_MS) ?? 0, over.signal);
+    over.abort();
+  }
+
+  async #untilNobodyComes(signal: AbortSignal): Promise<void> {
+    const { clock, isLockHeld } = this.#ports;
+    for (let inVain = 0; inVain < LOOKS_IN_VAIN;) {
+      await sleep(clock, SUCCESSOR_LOOK_MS, signal);
+      inVain = (await isLockHeld()) ? 0 : inVain + 1;
+    }
   }
 
   /** Releases the lock; false where it is left to the end of the process, because a write that hangs may still land. */

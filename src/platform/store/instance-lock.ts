@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import type net from 'node:net';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import { asError, sleep, withDeadline } from '../../kernel/clock.js';
+import { asError, sleep, withDeadline, type Clock } from '../../kernel/clock.js';
 import type { Surroundings } from '../../kernel/surroundings.js';
 import { stayAwake } from '../time/stay-awake.js';
 import { HeldLock, type Held, type InstanceLock } from './held-lock.js';
@@ -76,7 +76,7 @@ export async function acquireInstanceLock(
   const { clock } = ports;
   const late = (): Error => new Error('the disk does not answer');
   const disk = new LockDisk(clock);
-  const attempt = new Attempt(path.join(folder, 'lock'), request, ports, disk);
+  const attempt = new Attempt(lockOf(folder), request, ports, disk);
   const longestMs = Math.max(request.waitMs, request.takeover ? (request.askedMs ?? 0) : 0);
   // Nothing else does yet: a broker that waits for its predecessor has no other socket.
   const sleepNow = stayAwake();
@@ -89,6 +89,17 @@ export async function acquireInstanceLock(
   } finally {
     sleepNow();
   }
+}
+
+/** Whether a living process has the lock of a state folder; true where that cannot be seen. */
+export async function isLockHeld(folder: string, clock: Clock): Promise<boolean> {
+  const reply = await askHolder(lockOf(folder), 'ask', clock).catch(() => undefined);
+  if (reply?.kind === 'holder') reply.hangUp();
+  return reply?.kind !== 'nobody' && reply?.kind !== 'dead';
+}
+
+function lockOf(folder: string): string {
+  return path.join(folder, 'lock');
 }
 
 /** The system's message, without the name that was tried: that is another one each time, and a condition is told once. */

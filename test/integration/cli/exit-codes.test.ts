@@ -80,6 +80,16 @@ describe('exit codes with a daemon', () => {
     assert.deepEqual([fine.code, failed.code, wrong.code, unreachable.code], [0, 1, 2, 69]);
     assert.deepEqual([failed.stdout, wrong.stdout, unreachable.stdout], ['', '', '']);
   });
+
+  it('is 2 for a daemon that is given an empty path', async () => {
+    for (const option of ['--root', '--config']) {
+      const { code, stderr } = await run(['serve', ...(option === '--root' ? [] : ['--root', root]), option, '']);
+      assert.deepEqual(
+        [code, stderr],
+        [2, `Option '${option}' wants a path: an empty one names nothing; see plugin-broker serve --help\n`],
+      );
+    }
+  });
 });
 
 describe('exit code 69', () => {

@@ -10,13 +10,16 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const OWN_MOUNTS = ['--mount'];
 
-/** A file system of uid 4001 whose process never answers, as `fusermount -o allow_other` makes it. */
+/**
+ * A file system of uid 4001 whose process never answers, as `fusermount -o allow_other` makes it. Its source is what that user says
+ * (`-o fsname`), and looks like the option of a file system of root's.
+ */
 const mounted = (...points: readonly string[]): string =>
   points
     .map((point, nth) => {
       const fd = String(9 - nth);
       const options = `fd=${fd},rootmode=40000,user_id=4001,group_id=4001,allow_other`;
-      return `exec ${fd}<>/dev/fuse && mount -i -t fuse -o ${options} evil ${point}`;
+      return `exec ${fd}<>/dev/fuse && mount -i -t fuse -o ${options} user_id=0 ${point}`;
     })
     .join(' && ');
 

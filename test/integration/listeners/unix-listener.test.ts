@@ -47,7 +47,7 @@ describe('a listener whose path leads to its successor', () => {
     old.publish();
     const successor = await bind(() => undefined, systemClock, true);
     cleanup.push(() => successor.close());
-    const left = old.untilReplaced(1000).then(() => old.close());
+    const left = old.untilReplaced(1000, new AbortController().signal).then(() => old.close());
 
     // All in one turn: the kernel has queued the client, and the old listener could not accept it yet.
     let failure: Error | undefined;

@@ -288,6 +288,14 @@ describe('allocate, release and allocations', () => {
     assert.equal((await release(LEASE, '--key', 'job')).code, 2);
   });
 
+  it('warn of a release that the disk has not taken, which is done all the same', async () => {
+    allocator.released.length = 0;
+    allocator.warnings = ['that could not be written'];
+    const { code, stdout, stderr } = await runHere(['release', '--root', root, '--key', 'job']);
+    allocator.warnings = [];
+    assert.deepEqual([code, stdout, stderr], [0, 'released\n', 'plugin-broker: that could not be written\n']);
+  });
+
   it('show the owner of each lease, and its end', async () => {
     const owner = { bind: 'process', namespace: 'systemd', name: 'train.service', part: 'main' };
     allocator.leases = [

@@ -10,7 +10,12 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { InstanceLock } from '../../../src/platform/store/held-lock.js';
-import { acquireInstanceLock, type LockOutcome, type LockPorts } from '../../../src/platform/store/instance-lock.js';
+import {
+  acquireInstanceLock,
+  isLockHeld,
+  type LockOutcome,
+  type LockPorts,
+} from '../../../src/platform/store/instance-lock.js';
 import { LateLock } from '../../../src/platform/store/late-lock.js';
 import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { throughGate } from '../../../src/platform/store/lock-file.js';
@@ -121,6 +126,16 @@ describe('the lock of a state folder', () => {
     await lock.release();
     await lock.release();
     assert.deepEqual(readdirSync(folder), []);
+  });
+
+  it('is seen to be held as long as its holder lives', async () => {
+    const folder = `${tempDir()}/state`;
+    assert.equal(await isLockHeld(folder, systemClock), false);
+    const first = new Starter(folder, 0);
+    assert.equal((await first.outcome()).kind, 'held');
+    assert.equal(await isLockHeld(folder, systemClock), true);
+    await first.kill();
+    assert.equal(await isLockHeld(folder, systemClock), false);
   });
 
   it('is free as soon as its holder was killed', async () => {

@@ -2,6 +2,7 @@
 import os from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { FRAME } from '../../../src/platform/http2/frames.js';
 import { ATTACKS } from '../http2/attacks.js';
 import { offer, Worker } from './worker.js';
 
@@ -9,6 +10,8 @@ import { offer, Worker } from './worker.js';
 export interface Attacked {
   /** Connections that were taken, attacked on, and cut off. */
   readonly cutOff: number;
+  /** Those of them that were told why, with the code that the attack is to be ended with. */
+  readonly told: number;
   /** Connections that were closed before a byte came back. */
   readonly refused: number;
 }
@@ -17,11 +20,12 @@ export interface Attacked {
 const UNREAD_MS = 1500;
 
 let isOn = false;
-const attacked = { cutOff: 0, refused: 0 };
+const attacked = { cutOff: 0, told: 0, refused: 0 };
 
 async function attackAgain(path: string, nth: number): Promise<void> {
+  const { code, run } = ATTACKS[nth]!;
   while (isOn) {
-    const peer = await ATTACKS[nth]!.run(path);
+    const peer = await run(path);
     const isTaken = peer.frames.length > 0;
     // A peer that does not read does not see the end, either.
     if (peer.socket.isPaused()) await pause(UNREAD_MS);
@@ -29,6 +33,8 @@ async function attackAgain(path: string, nth: number): Promise<void> {
     await peer.closed();
     if (isTaken || peer.frames.length > 0) attacked.cutOff += 1;
     else attacked.refused += 1;
+    const last = peer.frames.findLast(({ type }) => type === FRAME.GOAWAY);
+    if (last?.payload.toString('latin1', 8).startsWith(`${code}: `) === true) attacked.told += 1;
   }
 }
 

@@ -24,7 +24,8 @@ export async function withBroker(
   const kill = (): void => {
     if (broker.pid !== undefined) process.kill(broker.pid, 'SIGKILL');
   };
-  process.once('exit', kill);
+  // Before the directories are removed, which fails where a broker makes files in them, and then nothing else is done.
+  process.prependOnceListener('exit', kill);
   await broker.start();
   const poll = new AdminPoll(path.join(broker.root, 'broker.sock'));
   const target = { kubeletSocket: broker.kubeletSocket, dir: broker.devicePlugins };

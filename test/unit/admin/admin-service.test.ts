@@ -110,6 +110,24 @@ describe('AdminService', () => {
     );
   });
 
+  it('says of each order that is carried out when the disk has not taken it', async () => {
+    const { port, service } = broker();
+    const [gpu, disk] = ['example.com/gpu', 'disk.example.com'];
+    const orders = [
+      () => service.pardon(gpu, ''),
+      () => service.deregister(gpu, ''),
+      () => service.forget(disk, ''),
+      () => service.resetLedger(),
+    ];
+    for (const mayWrite of [true, false]) {
+      port.mayWrite = mayWrite;
+      const said = [];
+      for (const order of orders)
+        said.push(/; that could not be written to the disk/.test(String(outcome(await order()))));
+      assert.deepEqual(said, [!mayWrite, !mayWrite, !mayWrite, !mayWrite]);
+    }
+  });
+
   it('deregisters exactly the plugin that is meant', async () => {
     const { port, service } = broker();
     await service.deregister('disk.example.com', 'CSIPlugin');

@@ -170,7 +170,8 @@ describe('the owner of a device in a refusal', () => {
         [code, code],
       );
     }
-    assert.deepEqual(await allocations.release({ id: 'x', key: '' }, stranger), { ok: true, value: false });
+    const released = await allocations.release({ id: 'x', key: '' }, stranger);
+    assert.deepEqual(released, { ok: true, value: { wasHeld: false, warnings: [] } });
   });
 });
 
@@ -445,7 +446,7 @@ describe('the disk under the ledger', () => {
         disk.release();
         // A release is never refused, whatever the disk does, and reaches it in the end.
         const released = await settled(machine, allocations.release({ id: '', key: 'before' }, ROOT));
-        assert.deepEqual(released, { ok: true, value: true });
+        assert.ok(released.ok && released.value.wasHeld);
         disk.release();
         await machine.clock.advance(60_000);
         store.close();
@@ -466,7 +467,8 @@ describe('the disk under the ledger', () => {
     const { allocations, store } = await lifeOn(disk, machine);
     await settled(machine, outcome(allocations, request(GPU, { key: 'before' })));
     disk.failAll('ENOSPC');
-    await settled(machine, allocations.release({ id: '', key: 'before' }, ROOT));
+    const released = await settled(machine, allocations.release({ id: '', key: 'before' }, ROOT));
+    assert.match(released.ok ? released.value.warnings.join() : '', /^that could not be written to the disk in time: /);
     assert.equal(allocations.allocatedOf(GPU).size, 0);
     const { code } = await settled(machine, outcome(allocations, request(GPU, { key: 'k' })));
     assert.equal(code, 'LEDGER_NOT_WRITABLE');

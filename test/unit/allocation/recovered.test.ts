@@ -125,7 +125,8 @@ describe('devices that CDI files still name, while their leases were lost with t
   it('are free again once that lease is released, also after the next start: its files go with it', async () => {
     const { files, start } = await afterTheLoss();
     const first = await start();
-    assert.deepEqual(await first.allocations.release({ id: '', key: 'recovered' }, ROOT), { ok: true, value: true });
+    const released = await first.allocations.release({ id: '', key: 'recovered' }, ROOT);
+    assert.deepEqual(released, { ok: true, value: { wasHeld: true, warnings: [] } });
     assert.equal(await codeOf(first.allocations, { key: 'k', ids: ['g1'] }), 'given');
     assert.equal(files.there.has(LOST[0]) || files.there.has(LOST[1]), false);
     first.crash();

@@ -292,7 +292,7 @@ describe('calls about leases', () => {
     );
     assert.equal(attached.ok ? '' : attached.refusal.code, 'FLOOD_ALLOCATE');
     asked.splice(asked.lastIndexOf(`${String(STRANGER)} leases`), 1);
-    assert.deepEqual(given, { ok: true, value: true }, 'a call that gives devices back is never too often');
+    assert.ok(given.ok && given.value.wasHeld, 'a call that gives devices back is never too often');
     asked.splice(asked.indexOf(`${String(STRANGER)} devices`), 1);
     assert.deepEqual(asked, [`${String(STRANGER)} leases`, `${String(STRANGER)} leases`]);
   });

@@ -291,6 +291,20 @@ describe('connections', () => {
     assert.ok(world.gate.connections.size <= 4_097);
   });
 
+  it('of processes past those that are counted apart count with those of their user, and for nobody else', () => {
+    const world = new FloodWorld(small({ perProcess: 2, total: 10_000 }));
+    const { connections } = world.gate;
+    const connect = (pid: number, uid: number): string => codeOf(connections.admit(processOf(pid, uid)));
+    for (let pid = 1; pid <= 4_096; pid += 1) connect(pid, 1000);
+    assert.deepEqual(
+      [5001, 5002, 5003].map((pid) => connect(pid, 1000)),
+      ['ok', 'ok', 'CONNECTIONS_PER_PROCESS'],
+    );
+    assert.deepEqual([connect(6001, 0), connect(6002, 2000)], ['ok', 'ok']);
+    const refused = connections.admit(processOf(5004, 1000));
+    assert.match(refused.ok ? '' : refused.sentence, /^everybody else of uid 1000 holds the 2 connections /);
+  });
+
   it('of processes that are done are forgotten when others need the room', async () => {
     const world = new FloodWorld();
     for (let round = 0; round < 3; round += 1) {

@@ -452,32 +452,6 @@ describe('looking at paths', () => {
   });
 });
 
-describe('plugins of one user that are lost together', () => {
-  /** Loses as many plugins of a user at once. @returns how many are asked again within so many milliseconds */
-  const askedAgain = async (uid: number, withinMs: number): Promise<number> => {
-    const world = new ReconcileWorld(GRACE);
-    const sockets = Array.from({ length: 100 }, (_, index) => world.sockets.put(`/d/${String(index)}`, { uid }));
-    const nameOf = (index: number): string => `example.com/x${String(index)}`;
-    for (const [index, socket] of sockets.entries()) {
-      await world.register(socket, { name: nameOf(index) });
-      world.list(socket, 1, nameOf(index));
-    }
-    for (const [index, socket] of sockets.entries()) world.lose(socket, {}, nameOf(index));
-    await world.clock.advance(withinMs);
-    return sockets.filter((socket, index) => world.stateOf(socket, nameOf(index)).startsWith('ready')).length;
-  };
-
-  it('are come back to one after the other, some of them at once', async () => {
-    assert.equal(await askedAgain(4001, 0), 16);
-    assert.equal(await askedAgain(4001, 25 * 50), 66);
-    assert.equal(await askedAgain(4001, 25 * 84), 100);
-  });
-
-  it('are come back to at once where they are of root', async () => {
-    assert.equal(await askedAgain(0, 0), 100);
-  });
-});
-
 describe('a broker that stops', () => {
   it('leaves no clock and no pending, and hears nothing any more', async () => {
     const world = new ReconcileWorld(GRACE);

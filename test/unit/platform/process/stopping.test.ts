@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Stopping } from '../../../../src/platform/process/stopping.js';
+import { sleep } from '../../../../src/kernel/clock.js';
 import { FakeClock } from '../../../support/fake-clock.js';
 import { silentLog } from '../../../support/silence.js';
 
 /** A broker that has stopped because a successor takes over, with a last write that is under way. */
-async function bed() {
+async function bed(isLockHeld = () => true) {
   const clock = new FakeClock();
   const store = { isWriting: true };
+  const successor = { answersInMs: 0 };
   const steps: string[] = [];
   const note = (what: string): void => void steps.push(`${what} at ${clock.mono()}`);
   const step = (what: string) => (): Promise<void> => {
@@ -19,14 +21,25 @@ async function bed() {
       standing: { view: () => ({ phase: 'stopping' }) },
       store,
       stop: () => Promise.resolve(),
-      broker: { linger: step('answers until it is replaced'), closeOperators: step('ends') },
+      broker: {
+        linger: async (limitMs, signal) => {
+          note('answers until it is replaced');
+          if (successor.answersInMs > 0)
+            await sleep(clock, Math.min(limitMs, successor.answersInMs), signal).catch(() => undefined);
+        },
+        closeOperators: step('ends'),
+      },
     },
-    { clock, log: silentLog, pid: 1, endNow: () => note('ends at once') },
+    {
+      ...{ clock, log: silentLog, pid: 1 },
+      isLockHeld: () => Promise.resolve(isLockHeld()),
+      endNow: () => note('ends at once'),
+    },
   );
   stopping.handOver();
   await stopping.done;
   const lock = { look: () => Promise.resolve(false), release: step('gives the lock up') };
-  return { clock, store, steps, stopping, lock };
+  return { clock, store, successor, steps, stopping, lock };
 }
 
 void describe('a broker that a successor waits for', () => {
@@ -56,5 +69,27 @@ void describe('a broker that a successor waits for', () => {
     await clock.advance(1000);
     await left;
     assert.deepEqual(steps, ['ends at 1000']);
+  });
+
+  void it('goes on answering for it as long as it has the lock, ten seconds at most', async () => {
+    let looks = 0;
+    // It takes it late, and once it cannot be asked.
+    const { clock, store, successor, steps, stopping, lock } = await bed(() => ![1, 4].includes((looks += 1)));
+    Object.assign(store, { isWriting: false });
+    Object.assign(successor, { answersInMs: 60_000 });
+    const left = stopping.leave(lock);
+    await clock.advance(10_000);
+    await left;
+    assert.deepEqual(steps.slice(1), ['answers until it is replaced at 0', 'ends at 10000']);
+  });
+
+  void it('ends soon where nobody takes the lock: its supervisor, or that of the dead successor, waits for that', async () => {
+    const { clock, store, successor, steps, stopping, lock } = await bed(() => false);
+    Object.assign(store, { isWriting: false });
+    Object.assign(successor, { answersInMs: 60_000 });
+    const left = stopping.leave(lock);
+    await clock.advance(2000);
+    await left;
+    assert.deepEqual(steps.slice(1), ['answers until it is replaced at 0', 'ends at 2000']);
   });
 });
