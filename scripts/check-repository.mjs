@@ -177,10 +177,12 @@ function badInvariants() {
   return rows.length === 0 ? [`${file}: no table of invariants`] : problems;
 }
 
-/** Where ARCHITECTURE.md and comments lead on, as `Name.member` (folder/file): that file below src/ has it. */
+/** Where ARCHITECTURE.md and comments lead on, as `Name.member` (folder/file), or (`Name.member`, `folder/file`): that file has it. */
 function badPlaces(file) {
   if (file !== 'ARCHITECTURE.md' && !/^src\/.*\.ts$/.test(file)) return [];
-  const found = read(file).matchAll(/(?:`(\w+)|\b([A-Z]\w+))(?:\.(\w+))?`?[\s*]+\(`?([a-z][\w-]*(?:\/[\w-]+)+)`?[),]/g);
+  const found = read(file).matchAll(
+    /(?:`(\w+)|\b([A-Z]\w+))(?:\.(\w+))?`?(?:[\s*]+\(|,[\s*]+(?=`)|[\s*]+in[\s*]+(?=`))`?([a-z][\w-]*(?:\/[\w-]+)+)`?[),]/g,
+  );
   return [...found].flatMap(([, quoted, plain, member, place]) => {
     const name = quoted ?? plain;
     if (!existsSync(path.join(root, 'src', place.split('/')[0]))) return [];

@@ -914,6 +914,13 @@ export const MUTANTS = [
     test: 'scripts/check-repository.mjs',
   },
   {
+    title: 'so do places that follow a name behind a comma',
+    file: 'src/flood/fair-turns.ts',
+    search: '  join(taker',
+    replace: '  enter(taker',
+    test: 'scripts/check-repository.mjs',
+  },
+  {
     title: 'a device that plugins prefer for two leases at once is given once',
     file: 'src/allocation/ledger.ts',
     search: 'if (granted.devices.some((device) => (taken.get(device.id) ?? entry) !== entry)) return false;',

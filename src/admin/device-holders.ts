@@ -6,9 +6,11 @@ import type { ResourceUse, TakenDevices } from './plugin-views.js';
 
 /** The sources of the answer. */
 export interface DeviceHolders {
+  /** Allocations (allocation/allocations). */
   readonly leases: { allocatedOf(resource: string): LeaseHolders };
+  /** Consumers (allocation/consumers). */
   readonly consumers: { of(resource: string): string; why(resource: string): string };
-  /** Towards a kubelet; undefined where the broker stands before none. */
+  /** Towards a kubelet: Front (front/front) and Owners (front/owners); undefined where the broker stands before none. */
   readonly kubelet:
     | {
         readonly front: { view(resource: string): FrontView | undefined };

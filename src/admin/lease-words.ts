@@ -2,7 +2,7 @@
 import type { BrokerEvent } from '../model/event.js';
 import type { HolderView } from '../model/views.js';
 
-/** The words for leases. */
+/** The words for leases: WITH_NAMES here, OVER_HTTP (page/over-http) there. */
 export interface LeaseWords {
   /** The subject of a sentence about a holder of devices. */
   readonly holder: (holder: HolderView) => string;

@@ -14,7 +14,10 @@ import {
   timeText,
 } from '../model/views.js';
 
-/** The known facts about plugins. */
+/**
+ * The known facts about plugins: Core (daemon/core) has Roster (reconcile/roster), Inventory (inventory/inventory) and
+ * OfferedResources (inventory/offered).
+ */
 export interface KnownPlugins {
   readonly roster: {
     all(): Iterable<Instance>;
@@ -27,7 +30,7 @@ export interface KnownPlugins {
   readonly offered: { all(): ReadonlyMap<string, Resource> };
 }
 
-/** Strikes and quarantine of a plugin's caller, for its view. */
+/** Strikes and quarantine of a plugin's caller, for its view: `floodFacts` (admin/operator-commands). */
 export type FloodFacts = (instance: Instance) => PenaltyView;
 
 /**
@@ -107,7 +110,7 @@ export interface ResourceUse {
 /** Nothing becomes of them. */
 export const UNUSED: ResourceUse = { takenOf: () => new Map(), consumerOf: () => 'local', front: () => NO_FRONT };
 
-/** The same, with its devices on demand: a list is as long as its plugin likes. */
+/** The same, with its devices on demand, which `resourceViews` below decodes: a list is as long as its plugin likes. */
 export interface ShownResource extends ListedResource {
   /** Part by part, each made when it is taken, and others have their turn before it. */
   readonly devices: () => AsyncIterable<readonly DeviceView[]>;
@@ -116,7 +119,7 @@ export interface ShownResource extends ListedResource {
 /**
  * All resources by name. Devices are decoded when they are read: kept decoded they would fill the memory.
  *
- * @param partsOf decodes an accepted list, yielding to other work
+ * @param partsOf decodes an accepted list, yielding to other work: `partsOf` (platform/wire/list-decoder)
  * @param use the use of the devices
  */
 export function resourceViews(

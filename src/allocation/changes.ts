@@ -25,7 +25,7 @@ export class Changes implements RosterListener, ListListener, ConsumerListener {
 
   /**
    * @param clock measures the time of a look
-   * @param nextTurn resolves after the event loop has looked at its sockets once
+   * @param nextTurn resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn)
    * @param look called once after each turn in which something changed, with the resources that did; undefined: any may have.
    * `Allocations.changed` (allocation/allocations)
    */

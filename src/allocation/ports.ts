@@ -128,7 +128,7 @@ export interface AllocationPorts extends UserFacts {
   /** The consumer of each resource: Consumers (allocation/consumers). */
   readonly consumers: {
     of(resource: string): Consumer;
-    /** What is waited for until it is known that pods have no devices of it: the end of a sentence; undefined: nothing. */
+    /** The news that is waited for until pods are known to have no devices of it: the end of a sentence; undefined: none. */
     unsure(resource: string): string | undefined;
   };
   readonly settings: AllocatorSettings;

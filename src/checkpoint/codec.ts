@@ -43,7 +43,7 @@ export class CheckpointCodec implements Codec<CheckpointDocument> {
     pieces.list('tombstones', tombstones, this.#tombstones);
     pieces.members({ csi: Object.fromEntries(csi), ledger: { state: ledger } });
     pieces.list('leases', leases, this.#leases);
-    // What each generation has otherwise comes last: the hash of all before it is known from the generation before.
+    // The members that each generation has anew come last: the hash of all before it is known from the generation before.
     pieces.members({ generation, writtenAt, eventSeq });
     pieces.add(Buffer.from([...extra].map(memberText).join('')));
     return pieces.sealed((bytes) => this.#hash.of(bytes));

@@ -12,7 +12,7 @@ export interface NewestLists {
   holding(key: string): ReceivedList | undefined;
 }
 
-/** A further file that the newest generation names. */
+/** A further file that the newest generation names. LeaseAnswers (checkpoint/lease-answers) has them. */
 export interface OtherFile {
   readonly bytes: number;
   /** Makes its contents again. */

@@ -16,7 +16,7 @@ export interface ReceivedList {
   readonly healthy?: number;
 }
 
-/** Takes a list; returns the entry's form of it where that is known at once. */
+/** Takes a list; returns the entry's form of it where that is known at once: `DeviceLists.offer` (checkpoint/device-lists). */
 export type OfferList = (key: string, list: ReceivedList) => StoredList | undefined;
 
 /** The contents of the checkpoint as they can be read at any time. */

@@ -1,6 +1,6 @@
 // Files as a port: the few operations that the durable store needs, each small enough to be cut, failed or hung alone.
 
-/** A file that was opened for writing. Every method is one operation on the disk. */
+/** A file that `nodeFiles` (platform/store/node-files) opened for writing. Every method is one operation on the disk. */
 export interface OpenFile {
   /** Writes all of `bytes`, or rejects; a part may be on the file then. */
   write(bytes: Uint8Array): Promise<void>;

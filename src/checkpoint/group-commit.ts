@@ -24,7 +24,7 @@ const COMPANY_MS = 20;
 const ALONE_AT_ONCE = 16;
 const ALONE_EVERY_MS = 1000;
 
-/** The ports of a GroupCommit. */
+/** The ports of a GroupCommit: CheckpointStore (checkpoint/store) does all of it. */
 export interface CommitPorts extends Pick<Surroundings, 'clock' | 'random'> {
   /** Callers that wait from now on are answered after this many milliseconds, whatever the disk does. */
   readonly deadlineMs: () => number;

@@ -35,7 +35,7 @@ export function cutLeases(bytes: Buffer): LeaseLines | undefined {
 }
 
 /**
- * Parses the leases, many lines at once. Those before are to be taken by then: what is left of them is garbage that nobody copies.
+ * Parses the leases, many lines at once. Those before are to be taken by then, so that they are garbage, which nobody copies.
  *
  * @throws SyntaxError when a line is not one lease or several
  */

@@ -5,7 +5,7 @@ import type { EventSink } from '../model/event.js';
 
 /** The subject of the looks. */
 export interface StateLookParts {
-  /** Writes missing and changed files of the checkpoint again, and reports them. */
+  /** Writes missing and changed files of the checkpoint again, and reports them: CheckpointStore (checkpoint/store). */
   readonly store: { isKept(withSizes: boolean): Promise<boolean> };
   readonly log: Log;
   readonly events: EventSink;
@@ -14,7 +14,7 @@ export interface StateLookParts {
 /** One look at a time; with a disk that hangs there is no further one. */
 export class StateLook {
   readonly #parts: StateLookParts;
-  /** The lock of `state/`, while we hold it. */
+  /** The lock of `state/`, while we hold it: an InstanceLock (platform/store/held-lock). */
   lock: { look(): Promise<boolean> } | undefined;
   #looking: Promise<void> | undefined;
 

@@ -26,12 +26,12 @@ export interface FormSource {
 export type Matches = (text: string) => boolean;
 
 /**
- * Compiles a glob. `name`: a type or a resource name, `*` matches slashes too. `socket`: an absolute path; a pattern
- * without a slash is compared with the last part of the path.
+ * Compiles a glob: `compileGlob` (platform/config/globs). `name`: a type or a resource name, `*` matches slashes too. `socket`: an
+ * absolute path; a pattern without a slash is compared with the last part of the path.
  */
 export type CompileGlob = (pattern: string, kind: 'name' | 'socket') => Matches;
 
-/** Facts of the machine on which resolved settings depend besides the file. */
+/** Facts of the machine on which resolved settings depend besides the file: `hostFacts` (platform/config/host-facts). */
 export interface HostFacts extends RootFacts {
   /** The name of this node for `csi.nodeName: auto`. */
   readonly nodeName: string;

@@ -18,9 +18,12 @@ export interface CsiInstancePorts {
   readonly random: Random;
   /** The budget of NodeGetInfo with its retries, in milliseconds. */
   readonly nodeGetInfoMs: number;
-  /** Whether the facts of a driver are published; undefined: nothing is known of it. */
+  /**
+   * Whether the facts of a driver are published; undefined: nothing is known of it. NodeInfoPublisher
+   * (csi/node-info-publisher).
+   */
   readonly conditionOf: (driver: string) => PublishCondition | undefined;
-  /** The driver restarted, and its node info has changed. */
+  /** The driver restarted, and its node info has changed: CsiHandler (csi/csi-handler) publishes it. */
   readonly infoChanged: (instance: CsiInstance) => void;
 }
 

@@ -28,7 +28,7 @@ import type { Peers } from '../platform/peer/peers.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
-/** The parts of the broker. */
+/** The parts of the broker: Daemon (daemon/daemon) has them, its adapters of `assemble` (daemon/assemble). */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect? */
   readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway' | 'makeRoom' | 'isEnforced'>;
@@ -169,7 +169,7 @@ export class Broker {
       ...{ settings, leases, kubelet, ...own },
       accept: this.newGate(() => undefined).accept,
       acceptFailed: this.#reserve.acceptFailed,
-      resources: () => this.core.offered.all().values(),
+      offered: this.core.offered,
       strangerOf: (id) => strangerUserOf(this.core.roster.get(id), own),
     });
     await this.#podResources.open();

@@ -53,7 +53,7 @@ export interface DaemonParts extends Surroundings {
   readonly users: { readonly of: UserOf; readonly look: () => void };
   readonly namesMove: NamesMove;
   readonly bootId: string;
-  /** Milliseconds since the machine started. */
+  /** Milliseconds since the machine started: `uptimeMs` (platform/time/boot). */
   readonly bootMs: () => number;
   readonly journal: Journal;
   readonly openLimiter: OpenLimiter;
@@ -67,7 +67,7 @@ export interface DaemonParts extends Surroundings {
   readonly frames: BrokerParts['frames'];
   /** The log of refusals, which tells like refusals once. Closed with the daemon. */
   readonly refusals: RefusalSummary;
-  /** The phase changed, or the degraded areas: for systemd and logs. */
+  /** The phase changed, or the degraded areas: `serve` (serve.ts) passes it to `tellSystemd` (platform/systemd/notifier). */
   readonly phaseChanged: (view: BrokerView) => void;
   readonly interpose?: BrokerParts['interpose'];
 }

@@ -24,7 +24,7 @@ import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesInTurns, devicesOf } from '../platform/wire/list-decoder.js';
 import type { Broker } from './broker.js';
 
-/** The parts of the allocator. */
+/** The parts of the allocator: Daemon (daemon/daemon) has them, its adapters of `assemble` (daemon/assemble). */
 export interface LeaseParts extends Surroundings {
   readonly live: Pick<LiveConfig, 'policyFor' | 'consumerOf'> & { readonly current: { readonly settings: Settings } };
   readonly ownUid: number;
@@ -42,7 +42,7 @@ export interface LeaseParts extends Surroundings {
   readonly broker: Pick<Broker, 'core' | 'newGate' | 'acceptFailed'>;
   /** Whether the kernel identifies callers. */
   readonly peers: { readonly isExact?: boolean };
-  /** alloc.sock cannot be served (one sentence), or can again. */
+  /** alloc.sock cannot be served (one sentence), or can again: Conditions.set (journal/conditions). */
   readonly degraded: (why: string | undefined) => void;
 }
 

@@ -1,5 +1,5 @@
 // Wires PodResources: the offers of plugins, leases, and the answers of a kubelet.
-import type { Resource } from '../model/device-list.js';
+import type { OfferedResources } from '../inventory/offered.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
@@ -22,13 +22,13 @@ export interface PodResourcesParts
   extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed' | keyof UserFacts>, Omit<Surroundings, 'random'> {
   readonly settings: Settings;
   readonly leases: LeaseSource;
-  readonly resources: () => Iterable<Resource>;
-  /** The socket cannot be opened, or an answer is not complete (one sentence); undefined: that is over. */
+  readonly offered: Pick<OfferedResources, 'all'>;
+  /** The socket cannot be opened, an answer is not complete (one sentence), or that is over: Conditions.set (journal/conditions). */
   readonly degraded: (
     what: 'pod-resources' | 'pod-resources-answers' | 'pod-resources-upstream',
     why: string | undefined,
   ) => void;
-  /** The ordinary user of the plugin of an instance. */
+  /** The ordinary user of the plugin of an instance: `strangerUserOf` (model/instance). */
   readonly strangerOf: (instanceId: string) => number | undefined;
   /** The guards of connections to a kubelet. */
   readonly guarding: Guarding;
@@ -45,7 +45,7 @@ export function podResources(parts: PodResourcesParts): KeptDoor {
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));
   const own = new LeaseAnswers({
     leases,
-    usable: () => usableLists(parts.resources(), joined?.front, partsOf, parts.strangerOf),
+    usable: () => usableLists(parts.offered.all().values(), joined?.front, partsOf, parts.strangerOf),
     encoder: podEncoder,
     incomplete,
   });

@@ -17,7 +17,7 @@ export interface DiscoveryEvents {
   readonly renamed: (found: FoundSocket, successor: boolean) => void;
   /** Told once of each socket that is there and cannot be used. */
   readonly recorder: RefusedSockets;
-  /** No room for further sockets: why, and what to do; undefined when everything that is there is known again. */
+  /** No room for further sockets: why, and what to do; undefined: all are known again. Conditions.set (journal/conditions). */
   readonly full: (why: string | undefined) => void;
   /**
    * Everything was looked at on time; other listeners that lost events look now, too: SocketListeners
@@ -58,6 +58,7 @@ export class Discovery {
   #told: string | undefined;
   /** Sockets that cannot be used and were told, by path. */
   readonly #unusable = new Map<string, Told>();
+  /** Calls #examine for each path. */
   readonly #looks: Looks;
   /** Everything is to be looked at again once that was done. */
   #isRescanWanted = false;
@@ -65,6 +66,7 @@ export class Discovery {
   #fastRescanMs: number | undefined;
   #stopped = false;
 
+  /** @param space the room, read at each use: `openDiscovery` (daemon/discovering) takes it from the settings */
   constructor(port: RegistryPort, events: DiscoveryEvents, clock: Clock, space: () => DiscoverySpace) {
     this.#port = port;
     this.#events = events;

@@ -44,8 +44,8 @@ export interface DiscoverySpace {
   /** discovery.maxSockets: sockets known at most, each of which costs descriptors. */
   readonly maxSockets: number;
   /**
-   * The users whose sockets may take all the room: root and the broker's own. One of the others gets a quarter, all together
-   * three.
+   * The users whose sockets may take all the room: root and the broker's own, by `isTrusted` (model/ids). One of the others gets a
+   * quarter, all together three.
    */
   readonly isTrusted: (uid: number) => boolean;
 }

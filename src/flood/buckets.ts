@@ -14,7 +14,7 @@ const ANY_UID = -1;
 
 /** The ports of buckets. */
 export interface BucketsPorts extends Pick<FloodPorts, 'openLimiter' | 'clock'>, UserFacts {
-  /** The most buckets, shared and pinned ones aside. An ordinary user may have a quarter of them, all of them three quarters. */
+  /** `flood.maxBuckets`, shared and pinned ones aside. An ordinary user may have a quarter of them, all of them three quarters. */
   readonly most: () => number;
 }
 

@@ -270,7 +270,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     return verdict;
   }
 
-  /** Whoever may move kubelet.sock or a plugin's socket has it register. An ordinary user's may do that itself, and is kept out. */
+  /** Others may cause its calls by moving its socket or kubelet.sock. An ordinary user may do so itself, and is kept out. */
   #mayBeDriven({ uid, door }: FloodSubject): boolean {
     return strangerUser(uid, this.#ports) === undefined && this.#ports.namesMove(door);
   }

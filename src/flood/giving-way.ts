@@ -1,7 +1,7 @@
 // Chooses the connection that gives way to a newcomer when no further one can be taken: an idle one of the largest holder; where
 // an ordinary user has more than half of all of them, and a call on each, one of those. Pure.
 
-/** An open connection, as far as it may give way. */
+/** An open connection, as far as it may give way: ConnectionGate (flood/connection-gate) makes it. */
 export interface Yielding {
   /** No call is open, and none has begun. */
   isIdle(): boolean;

@@ -35,7 +35,7 @@ export interface Limiter {
   close(): void;
 }
 
-/** A place in the line. */
+/** A place in the line. BottleneckLimiter (platform/limits/bottleneck-limiter) gives it. */
 export interface WaitingTurn {
   /** Gives the place up; those behind move forward. Nothing happens when the turn has come. */
   leave(): void;

@@ -56,8 +56,8 @@ export class Quarantines {
   }
 
   /**
-   * A registration was refused for its pace, and brought no quarantine: a plugin that never calls again is not lost by less than
-   * what would have brought one.
+   * A registration was refused for its pace, and brought no quarantine: a plugin that never calls again is not lost by less
+   * than a quarantine.
    */
   callBack(bucket: Bucket, inMs: number): void {
     if (bucket.kind !== 'plugin' || this.#refused.has(bucket)) return;

@@ -1,5 +1,5 @@
 // Keeps a flood from moving to the log: the first of many like refusals is told, the rest is counted and told as one
-// line, "417 more in 10 s". Events have the journal, which does the same for them. What else is told of an ordinary user has a share
+// line, "417 more in 10 s". Events have the journal, which does the same for them. Other lines about an ordinary user have a share
 // of the log: plugins decide how often their state changes.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log, LogFields } from '../kernel/log.js';

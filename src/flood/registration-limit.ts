@@ -6,7 +6,10 @@ import type { Limiter } from './limiter.js';
 import type { FloodVerdict } from '../model/flood.js';
 import { figures, seconds } from './sentences.js';
 
-/** One of the limits on registrations, as it applies to a caller. */
+/**
+ * One of the limits on registrations, as it applies to a caller: `ownLimit` here, the others of SharedRegistrations
+ * (flood/shared-registrations).
+ */
 export interface RegistrationLimit {
   readonly limit: 'register' | 'global.register';
   readonly code: 'FLOOD_REGISTER' | 'FLOOD_GLOBAL';

@@ -14,8 +14,9 @@ export type PacedSession = Pick<FloodSubject, 'type' | 'name' | 'uid' | 'socket'
 
 /** The ports of a pacer. */
 export interface PacerPorts extends Pick<FloodPorts, 'openLimiter' | 'metrics' | 'clock' | 'events'> {
-  /** Its session is disconnected, or would be if the mode were `enforce`: a strike. */
+  /** Its session is disconnected, or would be if the mode were `enforce`: a strike, which FloodGate (flood/flood-gate) books. */
   readonly struck: (session: PacedSession) => void;
+  /** It is closed: Pacers (flood/pacers) forgets it. */
   readonly closed: (pacer: UpdatePacer) => void;
   /** The cost of lists that each user may cause. */
   readonly shares: ListShares;

@@ -30,7 +30,7 @@ export interface FrontLimits {
   readonly preStartMs: number;
 }
 
-/** The ports of the calls. */
+/** The ports of the calls, of FrontedResource (front/fronted-resource). */
 export interface FrontCallsPorts {
   readonly resource: string;
   readonly resources: Omit<FrontedResources, 'names'>;

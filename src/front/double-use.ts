@@ -16,7 +16,10 @@ const AGAIN_MS = 50;
 export interface DoubleUsePorts {
   readonly podResources: Pick<PodResources, 'get'>;
   readonly clock: Clock;
-  /** The kubelet was asked for one pod before a device is given again: why it did not say, or nothing. */
+  /**
+   * The kubelet was asked for one pod before a device is given again: why it did not say, or nothing. FrontNews
+   * (front/front-news) reports it.
+   */
   readonly confirmed: (problem: string | undefined) => void;
 }
 

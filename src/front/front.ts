@@ -13,7 +13,7 @@ import type { Speculation } from './standing.js';
 export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations'> {
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
-  /** Resources at most; further ones are not fronted. */
+  /** Resources at most; further ones are not fronted: admission.maxPlugins of LiveConfig (config/live-config). */
   readonly maxResources: () => number;
 }
 

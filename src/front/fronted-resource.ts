@@ -37,13 +37,16 @@ export interface FrontedResourcePorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: FrontLimits;
+  /** Whether resources known before a reboot are offered: Front (front/front). */
   readonly speculation: () => Speculation;
   readonly usesRegistry: boolean;
   /** Shared by all resources. */
   readonly registrations: Registrations;
-  /** Told of each change of the state. */
+  /** Told of each change of the state: `FrontNews.resourceChanged` (front/front-news). */
   readonly changed: (resource: string, view: FrontView) => void;
+  /** BrokerMetrics.frontCall (platform/metrics/broker-metrics). */
   readonly called: (method: DeviceMethod, result: CallResult) => void;
+  /** How long a call waited for its plugin: BrokerMetrics.frontGate (platform/metrics/broker-metrics). */
   readonly gateWaited: (seconds: number) => void;
 }
 

@@ -1,4 +1,4 @@
-// The resources that are for the pods of the kubelet: who speaks for each of them, and the calls to its plugin.
+// The resources that are for the pods of the kubelet: the instance that speaks for each of them, and the calls to its plugin.
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
 import type { DeviceCall, FrontedResources, ResourceNow } from './ports.js';
 

@@ -42,7 +42,7 @@ export interface OwnersPorts extends DoubleUsePorts {
   readonly before: { has(resource: string): boolean };
   /** The kubelet was asked for all pods: why that failed, or nothing. FrontNews (front/front-news) reports it, and the next one. */
   readonly asked: (problem: string | undefined) => void;
-  /** One answer names two pods for a device: one sentence, with their names. */
+  /** One answer names two pods for a device: one sentence, with their names. `FrontNews.usedTwice` (front/front-news). */
   readonly usedTwice: (resource: string, message: string) => void;
 }
 

@@ -18,7 +18,7 @@ const REGISTER_MS = 15_000;
 const STREAM_MS = 5000;
 /** A look that fails, for want of a descriptor say, finds no kubelet either, and nothing tells when it would find one. */
 const LOOK_AGAIN_MS = 10_000;
-/** Whatever kept an entry out of the kubelet's registry may have been removed by an operator since, as the sentence asks for. */
+/** The obstacle that kept an entry out of the kubelet's registry may have been removed by an operator, as the sentence asks for. */
 const ENTER_AGAIN_MS = 60_000;
 /** A kubelet that lives and lets us go so often within a minute has another client for the resource. */
 const LOST = { times: 3, withinMs: 60_000 };
@@ -28,7 +28,7 @@ const YIELD: BackoffBounds = { firstMs: 60_000, maxMs: 600_000 };
 /** How far it is. */
 export type RegistrarState = 'no-kubelet' | 'registering' | 'fronted' | 'refused';
 
-/** The ports of the registrar. */
+/** The ports of the registrar, of FrontedResource (front/fronted-resource). */
 export interface RegistrarPorts {
   readonly resource: string;
   readonly kubelet: Kubelet;

@@ -39,6 +39,7 @@ export class Conditions {
   readonly #changed: () => void;
   readonly #now = new Map<Condition, string>();
 
+  /** @param changed told after each change: Daemon (daemon/daemon) tells the phase on */
   constructor(log: Log, events: EventSink, changed: () => void) {
     this.#log = log;
     this.#events = events;

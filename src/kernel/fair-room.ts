@@ -1,4 +1,4 @@
-// Bounded room, shared fairly by its owners: whoever wants thousands of places makes only itself wait.
+// Bounded room, shared fairly by its owners: an owner that wants thousands of places makes only itself wait.
 import { asError } from './clock.js';
 
 /** The size of the room. A single place is always given to one who has none, however large it is. */

@@ -8,5 +8,8 @@ export interface CallTurns {
   book(): number;
 }
 
-/** Told of so many frames and reads that no call earned, says for how many milliseconds their connection is not read. */
+/**
+ * Told of so many frames and reads that no call earned, says for how many milliseconds their connection is not read:
+ * `FramePaces.of` (flood/frame-paces) makes it.
+ */
 export type FramePace = (count: number) => number;

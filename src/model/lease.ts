@@ -221,7 +221,10 @@ export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace
   return nameInText(part === '' ? `${namespace}/${name}` : `${namespace}/${name}/${part}`);
 }
 
-/** Hears of a change of a lease; without one, of many at once. */
+/**
+ * Hears of a change of a lease; without one, of many at once: LeaseAnswers (podresources/lease-answers), and where the broker
+ * stands before a kubelet `Consumers.leaseChanged` (allocation/consumers).
+ */
 export type LeaseListener = (lease?: Lease) => void;
 
 /**

@@ -57,8 +57,8 @@ export interface PinnedSocket {
 export interface FoundSocket {
   readonly socket: PinnedSocket;
   /**
-   * The user in whose shares it counts: who can fill its directory, which need not be who made the file; -1: not to be seen. Read
-   * at each use, because a directory can be given away.
+   * The user in whose shares it counts: the one who can fill its directory, which need not be the one who made the file; -1: not
+   * to be seen. Read at each use, because a directory can be given away.
    */
   readonly owner: number;
 }

@@ -46,7 +46,7 @@ export interface NoticeBoard {
   notifyPending(instanceId: string, isPending: boolean, message: string): void;
 }
 
-/** A registration that may come in. Its taker releases both sockets. */
+/** A registration that may come in, as `Admission.admit` (admission/admission) made it. Its taker releases both sockets. */
 export interface Admitted {
   readonly admitted: true;
   readonly socket: PinnedSocket;

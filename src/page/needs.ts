@@ -13,7 +13,7 @@ const REFUSED_MS = 15 * 60_000;
 /** Kinds in the order in which they are shown. */
 const ORDER = ['problem', 'quarantined', 'rejected', 'refused', 'held', 'orphaned', 'lease', 'front'];
 
-/** The facts in which needs are found. */
+/** The facts in which needs are found: Picture (page/picture) has them of its PageSource. */
 export interface NeedFacts {
   readonly place: PagePlace;
   readonly head: Omit<StatusView, 'plugins' | 'resources'>;

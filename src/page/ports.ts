@@ -48,6 +48,6 @@ export interface PageSource {
 export interface PicturePorts {
   readonly source: PageSource;
   readonly clock: Clock;
-  /** Called at each step of long work: undefined, or a promise to wait for so that others have their turn. */
+  /** Called at each step of long work: undefined, or a promise to wait for, so that others have their turn (platform/time/slices). */
   readonly rest: () => Promise<void> | undefined;
 }

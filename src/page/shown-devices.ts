@@ -6,7 +6,7 @@ import type { ShownDevices } from './ports.js';
 /** Devices that are looked at before others get their turn: well below a millisecond. */
 const SLICE = 4096;
 
-/** The ports of devices. */
+/** The ports of devices, of which `pageSource` (daemon/page) makes them; the lists are DecodedLists (inventory/decoded-lists). */
 export interface DevicePorts {
   /** The devices of a list in the order of the page ({@link troubledFirst}), kept and made once for all readers. */
   readonly lists: { read(resource: string, raw: Buffer): Promise<readonly Device[]> };

@@ -15,7 +15,10 @@ export interface LeaseAnswerPorts {
   /** The lists of devices that may be used: `usableLists` (podresources/lease-answers). */
   readonly usable: () => readonly UsableList[];
   readonly encoder: PodEncoder;
-  /** So many owners, or resources, are not all in an answer, because it would be too long; 0: all are. */
+  /**
+   * So many owners, or resources, are not all in an answer, because it would be too long; 0: all are. `incompleteAnswers`
+   * (podresources/incomplete) tells it.
+   */
   readonly incomplete: (what: 'List' | 'Get' | 'GetAllocatableResources', left: number) => void;
 }
 

@@ -13,7 +13,7 @@ export const KUBELET_RATE: TurnFigures = { burst: 10, intervalMs: 10 };
 /** The two forms of the API that clients speak. */
 export type PodResourcesVersion = 'v1' | 'v1alpha1';
 
-/** The list that speaks for a resource whose devices can be used now. */
+/** The list that speaks for a resource whose devices can be used now: `usableLists` (podresources/lease-answers). */
 export interface UsableList {
   readonly resource: string;
   /** The same value as long as the list is the same. */

@@ -35,7 +35,10 @@ export interface UpstreamPorts extends UserFacts {
   readonly owners: { mayList(ageMs: number): boolean; listing(): AbortSignal } | undefined;
   /** Why the kubelet does not answer (one sentence); undefined: it does. Conditions.set (journal/conditions). */
   readonly unanswered: (why: string | undefined) => void;
-  /** So many pods and owners are not in List, because it would be too long; 0: all are. */
+  /**
+   * So many pods and owners are not in List, because it would be too long; 0: all are. `incompleteAnswers`
+   * (podresources/incomplete) tells it.
+   */
   readonly incomplete: (left: number) => void;
 }
 

@@ -34,12 +34,13 @@ export function payerOf(
 /** Looks at instances. */
 export class PathLooks {
   readonly #ports: PathLookPorts;
+  /** Calls the look below for each id. */
   readonly #looks: Looks;
   /** Instances that are looked at when the alarm rings. */
   readonly #postponed = new Set<string>();
   #later: Alarm | undefined;
 
-  /** @param look looks at one instance, and says in how many milliseconds it may; 0: it has */
+  /** @param look Lifecycle (reconcile/lifecycle) looks at one instance, and says in how many milliseconds it may; 0: it has */
   constructor(ports: PathLookPorts, look: (instance: Instance) => number) {
     const { clock, roster } = ports;
     this.#ports = ports;

@@ -18,7 +18,7 @@ export interface PendingRegistration {
    * one, and QuarantineResponse the endpoint named last (`Enrolments.enrol`, reconcile/enrolment).
    */
   readonly attempt: (signal: AbortSignal, failures: number) => Promise<Attempt>;
-  /** Called when the pending registration is dropped, by being settled, replaced or withdrawn. */
+  /** Called when it is settled, replaced or withdrawn: RegistrySockets (reconcile/registry-sockets) lets its socket go. */
   readonly dropped?: () => void;
 }
 

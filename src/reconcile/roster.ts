@@ -32,7 +32,8 @@ export class Roster {
 
   /**
    * @param users tells whose instances those are that are over
-   * @param illegal told of a change that `transitions.ts` does not know, which is a bug of ours and is not made
+   * @param illegal told of a change that `transitions.ts` does not know, which is a bug of ours and is not made: Daemon
+   *   (daemon/daemon) logs it
    */
   constructor(clock: Clock, users: UserFacts, illegal: (message: string) => void = failLoudly) {
     this.#clock = clock;

@@ -20,6 +20,7 @@ export interface RegistrationClient {
 
 /**
  * One attempt's talk with a registration socket: the process that answered GetInfo is told the outcome on the same connection.
+ * Talk (platform/grpc/registration-client) is it.
  */
 export interface RegistrationTalk {
   /** @throws FailedCall (model/failed-call) */

@@ -25,7 +25,7 @@ export class UpdateTurns {
   readonly #nextTurn: () => Promise<void>;
   #pending: Promise<Buffer | undefined> | undefined;
 
-  /** @param nextTurn resolves after the event loop has looked at its sockets once */
+  /** @param nextTurn resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn) */
   constructor(stream: ListStream, pacer: ListPacer, nextTurn: () => Promise<void>) {
     this.#stream = stream;
     this.#pacer = pacer;

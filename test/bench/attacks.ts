@@ -167,7 +167,7 @@ function sayAttack(name: string, attacks: readonly Attacked[], unloaded: readonl
   row('descriptors it left behind', 'descriptors', ({ descriptors }) => descriptors, 0);
 }
 
-/** What is attacked in a round, and the attacker. */
+/** The subject that is attacked in a round, and the attacker. */
 interface Hostility {
   /** Looked at while nobody attacks, and beside the attack; times in milliseconds. */
   readonly watch: () => Promise<readonly number[]>;
@@ -187,7 +187,7 @@ const APPEARED: readonly Share[] = [
   ['the longest', 1],
 ];
 
-/** What came of it, by round. */
+/** The outcome, by round. */
 interface Besieged {
   readonly each: readonly number[];
   readonly unloaded: readonly number[];
@@ -215,7 +215,7 @@ async function besiege({ pid }: BrokerBed, { watch, begin }: Hostility): Promise
   return rounds;
 }
 
-/** What was watched, by shares of it, beside the same without the attack. */
+/** Says the times that were watched, by shares of them, beside the same without the attack. */
 function sayTimes(figure: string, rounds: readonly Besieged[], shares: readonly Share[]): void {
   for (const [words, part, most] of shares) {
     const value = spread(rounds.map(({ each }) => quantile(each, part)));

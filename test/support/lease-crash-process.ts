@@ -28,7 +28,7 @@ interface Told {
   readonly isProcess: boolean;
 }
 
-/** What a line of `told` says of a request with a key: it is made, or whoever made it knows what came of it. */
+/** The news of a request with a key, in a line of `told`: it is made, or its owner knows the outcome. */
 interface Asked {
   readonly what: 'asking' | 'answered';
   readonly request: RawRequest;
@@ -177,7 +177,7 @@ function allTold(): (Told | Asked)[] {
   return lines.map((line) => JSON.parse(line) as Told | Asked);
 }
 
-/** Whoever made a request with a key and was killed before the answer makes it again: the recorded lease is given, not another. */
+/** An owner that was killed before the answer to a request with a key makes it again: the recorded lease is given, not another. */
 async function askAgain(): Promise<void> {
   const open = new Map<string, RawRequest>();
   for (const told of allTold()) {

@@ -1,6 +1,6 @@
 import type { NodeInfo } from '../../src/csi/node-info.js';
 
-/** The node facts of a driver; what is not given has a plain value. */
+/** The node facts of a driver; members that are not given have a plain value. */
 export function info(driver: string, given: Partial<NodeInfo> = {}): NodeInfo {
   return { driver, nodeId: 'n1', topology: [], ...given };
 }

@@ -42,7 +42,7 @@ const peers = new Peers();
 const pin = pinSocket(socket);
 if ('problem' in pin) throw new Error(pin.problem);
 
-/** Who listens on a socket: why nobody can say, or whether it is the process that started this one. */
+/** Whether the process that started this one listens on a socket, or why nobody can say. */
 function listenerOf(pinned: PinnedSocket): string | boolean {
   const found = peers.listenerOf(pinned);
   return 'error' in found ? found.error : found.pid === process.ppid;

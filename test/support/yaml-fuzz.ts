@@ -103,7 +103,7 @@ const GLOBS = [
 const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!;
 const upTo = (random: Random, most: number): number => Math.floor(random.next() * (most + 1));
 
-/** A text that is right but for the one or other value: what comes after reading gets something to do. */
+/** A text that is right but for the one or other value, so that the checks after reading have something to do. */
 function nearlyRight(random: Random): string {
   const chance = (share: number, text: () => string): string[] => (random.next() < share ? [text()] : []);
   const glob = (): string => JSON.stringify(pick(random, GLOBS));

@@ -7,7 +7,7 @@ import { systemClock } from '../time/system-clock.js';
 import { eventBudget, PacedWatch } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
-/** The listener of a flat watch. */
+/** The listener of a flat watch: SocketListeners (platform/listeners/socket-listeners). */
 export interface FlatWatchEvents {
   /** Something changed, or may have changed unseen: `FlatWatch.changes` has the names. */
   readonly changed: () => void;

@@ -40,7 +40,7 @@ interface Kept {
 
 /** The ports of the kept sockets. */
 export interface KeptSocketsPorts {
-  /** Whether somebody listens on a socket. */
+  /** Whether somebody listens on a socket: `Peers.listenerOf` (platform/peer/peers) knows. */
   readonly isListening: (socket: PinnedSocket) => boolean;
   /** The way to directories: one above them may have been exchanged for a link. */
   readonly paths: Pick<SocketPaths, 'inDirectory'>;

@@ -18,7 +18,10 @@ export function eventBudget(): Turns {
   return new Turns(EVENTS);
 }
 
-/** The ports of the watch, and its listeners. */
+/**
+ * The ports of the watch, and its listener: DirectoryWatch (platform/fs/directory-watch) or FlatWatch
+ * (platform/fs/flat-watch).
+ */
 export interface PacedWatchPorts {
   readonly clock: Clock;
   readonly budget: Turns;

@@ -11,11 +11,11 @@ import type { SocketPaths } from './socket-paths.js';
 export interface RegistryDirectoryPorts {
   readonly directory: string;
   readonly paths: SocketPaths;
-  /** Where sockets of plugins of the checkpoint are. */
+  /** Where sockets of plugins of the checkpoint are: `RegistrySockets.expected` (reconcile/registry-sockets). */
   readonly expected: () => Iterable<string>;
   /** Tells of changes in a directory from now on: `DirectoryWatch.follow` (platform/fs/directory-watch). */
   readonly follow: (directory: string) => BelowDirectory;
-  /** The refusal for a socket that cannot be opened. */
+  /** The refusal for a socket that cannot be opened: `pinRefusal` (admission/endpoint). */
   readonly refusal: (file: string, problem: PinProblem) => Unusable['refusal'];
   /** The uids that count as one user. */
   readonly userOf: UserOf;

@@ -43,7 +43,7 @@ type Bytes = Buffer;
 /** The implementation of the service. */
 export interface AllocBackend {
   readonly allocations: Allocations;
-  /** Containers of pods that have devices of a resource, or of any where it is empty. */
+  /** Containers of pods that have devices of a resource, or of any where it is empty: `Owners.pods` (front/owners). */
   readonly pods: (resource: string) => readonly PodOwner[];
   readonly log: Log;
   readonly ownUid: number;

@@ -28,8 +28,8 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
  * anybody is left, and Node throws at that where nobody can catch it: a single peer could end the process. Calls that would
  * be compressed are refused here, and headers that nobody reads are left out.
  *
- * @param taken told of each call with the interceptors of its connection; `go` looks at it, and has sent headers when it
- *   returns where the call is answered without any handler
+ * @param taken told of each call with the interceptors of its connection, by which GrpcDoor (platform/grpc/grpc-door) knows it;
+ *   `go` looks at it, and has sent headers when it returns where the call is answered without any handler
  * @throws Error when the library no longer takes calls where this looks
  */
 export function createForgivingServer(

@@ -142,7 +142,10 @@ export class GrpcDoor {
     this.#options.clock.alarm(ANSWER_LEAVES_MS, () => void nextTurn().then(() => open?.socket.destroySoon()));
   }
 
-  /** Takes an accepted socket. */
+  /**
+   * Takes an accepted socket. From here on the library speaks HTTP/2 with it, and gives each call to the handler that `serve` or
+   * `serveBytes` added: on kubelet.sock that of `serveRegister` (platform/grpc/register-service).
+   */
   readonly take = (socket: Socket): void => {
     socket.on('error', () => undefined); // its close is what counts
     if (this.#isHushed) return void socket.destroy();

@@ -17,10 +17,11 @@ const COMEBACKS = { burst: 64, intervalMs: 50, ahead: 1024 } as const;
 /** The ports of guarding. */
 export interface GuardingPorts extends Pick<Surroundings, 'clock' | 'log'>, UserFacts {
   readonly events: EventSink;
+  /** `guard` of the configuration: `assemble` (daemon/assemble) reads it. */
   readonly guard: () => GuardSettings;
   /** The pace of frames and reads that no call earns: `FramePaces.of` (flood/frame-paces). */
   readonly frames: (uid: number | undefined) => FramePace | undefined;
-  /** Counted for metrics. */
+  /** Counted for metrics: BrokerMetrics.connection (platform/metrics/broker-metrics). */
   readonly count: (what: 'ended') => void;
 }
 

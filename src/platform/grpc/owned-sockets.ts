@@ -17,7 +17,7 @@ import type { MessageRoom } from './message-room.js';
  */
 export const POLITE_MS = 200;
 
-/** The guards of connections that we open. */
+/** The guards of connections that we open: `guardPlugins` (platform/grpc/guarding) makes them. */
 export interface Guarding {
   readonly clock: Clock;
   /** The budgets, read for each connection. */

@@ -17,7 +17,7 @@ export interface CallEnd extends AnswerStatus {
   readonly isPeers: boolean;
 }
 
-/** The caller. Nothing is called back before PluginCall.begin() has returned. */
+/** The caller, in PluginChannel (platform/grpc/plugin-client). Nothing is called back before PluginCall.begin() has returned. */
 export interface CallListener {
   /** A message came, while it was wanted. */
   message(bytes: Buffer): void;

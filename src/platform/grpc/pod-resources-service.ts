@@ -20,7 +20,10 @@ export interface PodResourcesPorts {
   readonly mayAsk: (caller: Caller | undefined) => boolean;
   /** Whether the caller may be given an answer of so many bytes, now that it is made: `CallerRates.give` (podresources/caller-rates). */
   readonly mayGive: (caller: Caller | undefined, bytes: number) => boolean;
-  /** Counted: `ok`, `not-found`, `limited`, `invalid` or `failed`. */
+  /**
+   * Counted: `ok`, `not-found`, `limited`, `invalid` or `failed`. BrokerMetrics.podResources
+   * (platform/metrics/broker-metrics).
+   */
   readonly count: (method: 'List' | 'GetAllocatableResources' | 'Get', result: string) => void;
   readonly log: Log;
 }

@@ -39,7 +39,7 @@ interface Shared {
  * Calls registration sockets.
  *
  * @param guarding the guards of connections
- * @param listenerOf the listener on a socket, as the kernel names it
+ * @param listenerOf the listener on a socket, as the kernel names it: `Peers.listenerOf` (platform/peer/peers)
  */
 export function registrationClient(
   guarding: Guarding,

@@ -11,6 +11,7 @@ import { CallFailed, PluginChannel } from './plugin-client.js';
 
 /** The ports of a connection. */
 export interface ServiceConnectionPorts extends Pick<Surroundings, 'clock' | 'random'> {
+  /** `SocketPaths.pin` (platform/fs/socket-paths). */
   readonly pin: (path: string) => PinnedSocket | PinProblem;
   readonly maxMessageBytes: number;
   /** The guards of connections to the driver. */

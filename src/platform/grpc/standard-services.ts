@@ -49,7 +49,7 @@ export class StandardServices {
     async () => (await import('../../generated/proto/descriptors.js')).fileDescriptors,
   );
 
-  /** @param phase of the broker: the server as a whole serves when it is ready, degraded or not */
+  /** @param phase of the broker, Standing (admin/standing): the server as a whole serves when it is ready, degraded or not */
   constructor(phase: () => BrokerView['phase']) {
     this.#phase = phase;
   }

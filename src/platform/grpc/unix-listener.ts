@@ -40,10 +40,14 @@ export interface ListenerOptions {
   readonly replaces: boolean | ((file: string) => Promise<boolean>);
   /** It takes the place of the socket before it without a moment in which there is none: for clients that do not watch the path. */
   readonly isAtOnce?: boolean;
+  /** Takes each accepted connection: `GrpcDoor.take` (platform/grpc/grpc-door) of the door that is served on the socket. */
   readonly onConnection: (socket: Socket) => void;
-  /** Accepting failed (out of file descriptors); the listener goes on. */
+  /**
+   * Accepting failed (out of file descriptors); the listener goes on: `DescriptorReserve.acceptFailed`
+   * (flood/descriptor-reserve).
+   */
   readonly onError: (failure: Error) => void;
-  /** Something foreign had the public path and was moved aside: one sentence. */
+  /** Something foreign had the public path and was moved aside: one sentence, for the log. */
   readonly onMovedAside: (message: string) => void;
 }
 
@@ -184,7 +188,7 @@ function refused(publicPath: string, { message }: Error): PathTaken {
 /**
  * A kubelet and other brokers run as root or as our own user, and links to their sockets are made by these users. A file that
  * another user made at our path is a plugin's, listening or not, and does not keep us from starting. A file of these users may be a
- * plugin's, too: whoever may write the directory gives it any name.
+ * plugin's, too: a process that may write the directory can give it any name.
  */
 async function checkFree(place: SocketPlace, clock: Clock, replaces: ListenerOptions['replaces']): Promise<void> {
   const { kind, uid } = place.occupant();

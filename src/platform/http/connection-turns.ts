@@ -5,8 +5,8 @@ import type { Alarm, Clock } from '../../kernel/clock.js';
 import { Paces } from '../../kernel/paces.js';
 
 /**
- * Connections at once and then one each interval; of those beyond it `ahead` wait for their turn, and further ones are closed. Many wait:
- * who is closed connects again at once, and who waits does not.
+ * Connections at once and then one each interval; of those beyond it `ahead` wait for their turn, and further ones are closed. Many
+ * wait, because a peer that is closed connects again at once, and one that waits does not.
  */
 const NEW = { burst: 64, intervalMs: 50, ahead: 128 } as const;
 /** Of all peers: half of the connections that the server holds. */

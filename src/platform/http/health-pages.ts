@@ -17,7 +17,10 @@ export interface Phase {
   readonly problems: readonly string[];
 }
 
-/** The sources of the pages, read at each request. */
+/**
+ * The sources of the pages, read at each request: `serveHealth` (daemon/serving) has them of Standing (admin/standing) and the
+ * roster.
+ */
 export interface PageSources {
   readonly phase: () => Phase;
   readonly metrics: BrokerMetrics;

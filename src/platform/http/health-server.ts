@@ -39,11 +39,11 @@ export interface HealthServer {
 
 /** The users who connect. */
 export interface HttpClients extends UserFacts {
-  /** The uid of a process on this machine that has the other end open, `nobody`, or undefined: not to be known. */
+  /** The uid of a process here that has the other end open, `nobody`, or undefined: unknown. Peers (platform/peer/peers). */
   readonly uidOf: (socket: Socket) => number | 'nobody' | undefined;
 }
 
-/** The listener of a server. */
+/** The listener of a server: `serveHealth` (daemon/serving). */
 export interface HealthServerNews {
   /** Why nothing is served; undefined: something is. */
   readonly told: (why: string | undefined) => void;

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 /** Octets held at most for a side that does not take them. */
 const READ_BYTES = 65_536;
 
-/** What stands in place of a socket for the HTTP/2 of ours behind a border: it writes through `send`. */
+/** The stream that stands in place of a socket for the HTTP/2 of ours behind a border: it writes through `send`. */
 export abstract class BorderStream extends Duplex {
   constructor() {
     super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });

@@ -24,7 +24,10 @@ export interface BorderOptions {
   readonly clock: Clock;
   /** Octets of requests that are begun and not complete, all of the connection; absent: any. */
   readonly halfRequestBytes?: number;
-  /** Called once when the border, and not one of the two sides, ends the connection. */
+  /**
+   * Called once when the border, and not one of the two sides, ends the connection. `openBorders` (platform/http2/borders),
+   * `operatorsDoor` (platform/grpc/operators-door) and FrontDoor (platform/kubelet/front-door) pass it in.
+   */
   readonly onEnd: (end: ConnectionEnd) => void;
   /** The turns that calls take; without them each passes at once. */
   readonly turns?: CallTurns | undefined;

@@ -89,7 +89,7 @@ export class Guard {
   #now: Counts = nothing();
   /** How many frames more the peer's work pays for; less than none: it owes them. */
   #credit = FREE_FRAMES;
-  /** The same of reads. What a peer says that it will send is no work: of a request only the octets of a read count. */
+  /** The same of reads. Octets that a peer only announces are no work: of a request those of a read count. */
   #reads = FREE_READS;
   #before: Counts = nothing();
 

@@ -27,8 +27,9 @@ const STREAMS = 256;
 /** The ports of the door. */
 export interface FrontDoorPorts {
   readonly clock: Clock;
+  /** `guard` of the configuration: FrontLine (daemon/front-line) reads it. */
   readonly guard: () => GuardSettings;
-  /** A connection ended against the rules of HTTP/2. */
+  /** A connection ended against the rules of HTTP/2: `FrontNews.connectionEnded` (front/front-news). */
   readonly ended: (resource: string, end: ConnectionEnd) => void;
 }
 

@@ -23,11 +23,11 @@ import { needOnlyOurs } from './only-ours.js';
 export interface KubeletSocketsPorts {
   readonly paths: KubeletPaths;
   readonly clock: Clock;
-  /** Takes an accepted connection to a socket of a resource. */
+  /** Takes an accepted connection to a socket of a resource: `FrontDoor.take` (platform/kubelet/front-door). */
   readonly take: (socket: Socket, resource: string, service: FrontedService) => void;
-  /** Entries in the registry at most. */
+  /** Entries in the registry at most: admission.maxPlugins of LiveConfig (config/live-config). */
   readonly maxEntries: () => number;
-  /** Whether the plugin of a resource is an ordinary user's: entries stay, and it may think up ever new names. */
+  /** Whether a resource is an ordinary user's, by `strangerUserOf` (model/instance): it may think up ever new names. */
   readonly isStrangers: (resource: string) => boolean;
 }
 
@@ -64,7 +64,7 @@ export class KubeletSockets implements FrontSockets {
   enter(): string | undefined {
     const { registry } = this.#ports.paths;
     const { entry, target } = this.#names;
-    // It is there nearly always, and a kubelet that starts waits for what else there is to do.
+    // It is there nearly always, and a kubelet that starts waits for the rest of the work.
     if (ifPossible(() => readlinkSync(path.join(registry, entry))) === target) return undefined;
     try {
       mkdirSync(registry, { recursive: true, mode: 0o750 });

@@ -32,7 +32,7 @@ export interface KubeletSocketListener {
 /** The ports of the socket. */
 export interface KubeletSocketPorts {
   readonly clock: Clock;
-  /** The directory cannot be watched (undefined: it can again). */
+  /** The directory cannot be watched (undefined: it can again): `FrontNews.unwatched` (front/front-news). */
   readonly unwatched: (why: string | undefined) => void;
   /** The guards of the connection to it. */
   readonly guarding: Guarding;

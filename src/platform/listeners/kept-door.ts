@@ -13,15 +13,18 @@ const MAX_REQUEST_BYTES = 64 * 1024;
 export interface KeptDoorPorts extends UserFacts {
   readonly settings: { readonly discovery: Pick<Settings['discovery'], 'rescanMs'> };
   readonly clock: Clock;
-  /** The guard of connections. */
+  /** The guard of connections: `ConnectionGate.accept` (flood/connection-gate). */
   readonly accept: Accept;
-  /** Accepting failed; the listener goes on. */
+  /** Accepting failed; the listener goes on: `DescriptorReserve.acceptFailed` (flood/descriptor-reserve). */
   readonly acceptFailed: (failure: Error) => void;
-  /** The socket cannot be made (one sentence); undefined: it is there. */
+  /** The socket cannot be made (one sentence); undefined: it is there. Conditions.set (journal/conditions). */
   readonly degraded: (why: string | undefined) => void;
 }
 
-/** What is behind a door, and where it is. */
+/**
+ * The service behind a door, and its place: `allocatorSocket` (platform/listeners/allocator-socket) and `podResourcesSocket`
+ * (platform/listeners/pod-resources-socket) plan them.
+ */
 export interface DoorPlan {
   /** Concurrent calls on one connection. */
   readonly streams: number;

@@ -15,7 +15,7 @@ const STREAMS = 16;
 /** The ports of the socket. */
 export interface PodResourcesSocketPorts extends PodResourcesPorts, KeptDoorPorts {
   readonly settings: Settings;
-  /** It is about to close. */
+  /** It is about to close: `UpstreamAnswers.close` (podresources/upstream). */
   readonly closes: () => void;
 }
 

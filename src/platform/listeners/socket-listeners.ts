@@ -37,7 +37,7 @@ export interface SocketListenerPorts {
   readonly operators: Pick<GrpcDoor, 'take'>;
   /** The guards of the connection to whoever has the name kubelet.sock. */
   readonly guarding: Guarding;
-  /** Accepting failed; the listener goes on. */
+  /** Accepting failed; the listener goes on: `DescriptorReserve.acceptFailed` (flood/descriptor-reserve). */
   readonly acceptFailed: (failure: Error) => void;
   /**
    * Opens the registry: `openDiscovery` (daemon/discovering). `looked` is called when everything was looked at, so that lost file
@@ -48,7 +48,10 @@ export interface SocketListenerPorts {
   readonly lookAtPaths: (names: ReadonlySet<string> | undefined) => void;
   /** Told that kubelet.sock is about to be re-created, or was moved, a kubelet restart to plugins: Settling (reconcile/settling). */
   readonly settling: { kubeletSocketRemade(): void };
-  /** A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over). */
+  /**
+   * A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over): Conditions.set
+   * (journal/conditions).
+   */
   readonly degraded: (what: WatchedDirectory | typeof KUBELET_SOCKET | 'sockets', why: string | undefined) => void;
 }
 

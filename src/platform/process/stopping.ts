@@ -3,6 +3,7 @@ import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { StopBudgets } from '../../kernel/stop-budgets.js';
 import type { InstanceLock } from '../store/held-lock.js';
+import type { Holder } from '../store/lock-talk.js';
 import { endInTime } from './ending.js';
 
 /** Each release at the end is given this long, milliseconds: its disk may hang. */
@@ -39,7 +40,7 @@ export interface StoppingPorts {
   readonly pid: number;
   /** Whether a living process has the lock, after it was given up. */
   readonly isLockHeld: () => Promise<boolean>;
-  /** Ends the process, with the lines of the log. */
+  /** Ends the process, with the lines of the log: `endAtOnce` (platform/process/ending). */
   readonly endNow: () => void;
 }
 
@@ -72,7 +73,7 @@ export class Stopping {
   }
 
   /** This process, for others that ask the lock. A successor that asks while we stop waits for us. */
-  holder(): { readonly pid: number; readonly phase: string } {
+  holder(): Holder {
     if (this.signal.aborted) this.#isAwaited = true;
     return { pid: this.#ports.pid, phase: this.#daemon.standing.view().phase };
   }

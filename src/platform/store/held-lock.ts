@@ -4,7 +4,7 @@ import type net from 'node:net';
 import path from 'node:path';
 import { lockId, throughGate } from './lock-file.js';
 
-/** The lock while we hold it. */
+/** The lock while we hold it: HeldLock here; LateLock (platform/store/late-lock) where it could not be taken at the start. */
 export interface InstanceLock {
   /**
    * Takes its name again where somebody removed it, with its directory or without; another's is left alone.

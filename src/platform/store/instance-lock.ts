@@ -38,11 +38,11 @@ export interface LockRequest {
 
 /** The ports of the lock. */
 export interface LockPorts extends Pick<Surroundings, 'clock' | 'random'> {
-  /** This process, for others that ask. */
+  /** This process, for others that ask: `Stopping.holder` (platform/process/stopping). */
   readonly holder: () => Holder;
-  /** A successor asks us to stop; may be called more than once. */
+  /** A successor asks us to stop: `Stopping.handOver` (platform/process/stopping). May be called more than once. */
   readonly onTakeover: () => void;
-  /** A holder that is about to go is waited for: a sentence for the operator, and another one when it takes longer. */
+  /** A holder that is about to go is waited for: a sentence for the log, and another one when it takes longer. */
   readonly onWait: (message: string) => void;
 }
 

@@ -17,7 +17,8 @@ export class LateLock implements InstanceLock {
 
   /**
    * @param outcome the result at the start
-   * @param tell told now and when it changes: why there is no lock, as one sentence; undefined when it is held
+   * @param tell told now and when it changes: why there is no lock, as one sentence; undefined when it is held. Conditions.set
+   *   (journal/conditions)
    */
   constructor(folder: string, ports: LockPorts, outcome: LockOutcome, tell: (why: string | undefined) => void) {
     this.#folder = folder;

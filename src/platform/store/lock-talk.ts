@@ -82,7 +82,12 @@ export function askHolder(
 /** The end of a connection is read in the turn of its last octets or the next one. */
 const TURNS_TO_SEE_AN_END = 3;
 
-/** Answers questions until it is closed. */
+/**
+ * Answers questions until it is closed.
+ *
+ * @param holder names this process: `Stopping.holder` (platform/process/stopping)
+ * @param onStop a successor asks us to stop: `Stopping.handOver` (platform/process/stopping)
+ */
 export function answering(holder: () => Holder, onStop: () => void, clock: Clock): net.Server {
   const server = net.createServer((socket) => {
     const alarm = clock.alarm(LINE_MS, () => socket.destroy());

@@ -145,7 +145,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
   }
 }
 
-/** One document in two generations on the disk. */
+/** One document in two generations on the disk: the `read` and `write` of Low call those of GenerationsAdapter above. */
 export class LowdbFile<T> extends Low<T> implements DocumentFile<T> {
   readonly #adapter: GenerationsAdapter<T>;
 

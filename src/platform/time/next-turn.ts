@@ -10,7 +10,7 @@ export async function nextTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
 }
 
-/** Makes a function that does its work once a turn for each argument: what hundreds need at one moment. A failure is not kept. */
+/** Makes a function that does its work once a turn for each argument: hundreds need it at one moment. A failure is not kept. */
 export function onceATurn(work: (argument: string) => void): (argument: string) => void {
   const done = new Set<string>();
   return (argument) => {

@@ -10,7 +10,7 @@ const HASH_SLICE_BYTES = 512 * 1024;
 
 /** How to share the event loop while a long list is read. */
 export interface Slicing {
-  /** Resolves after all other waiting work had its turn (setImmediate). Not called for short lists. */
+  /** Resolves after all other waiting work had its turn: `nextTurn` (platform/time/next-turn). Not called for short lists. */
   readonly yieldTurn: () => Promise<void>;
   /** When it aborts, the work is dropped and the promise rejects with its reason. */
   readonly signal: AbortSignal;

@@ -16,7 +16,7 @@ export const KUBELET_CHECKPOINT = 'kubelet_internal_checkpoint';
 export function wipe(directory: string): string[] {
   mkdirSync(directory, { recursive: true, mode: 0o750 });
   return inDirectory(directory, (pinned) =>
-    // The system removes no directory by this call. Whoever may write here can make one of a name at any time.
+    // The system removes no directory by this call. A process that may write here can make one of a name at any time.
     [...pinned.entries()]
       .map(({ name }) => name)
       .filter((name) => name !== KUBELET_CHECKPOINT && isDone(() => pinned.unlink(name))),

@@ -124,7 +124,7 @@ void describe('the callers of Register', () => {
         const { events } = await one.admin.explain(resource, '');
         return events.some(({ message }) => /uid 54321 may not take it while it is inside its grace/.test(message));
       });
-      // What the heir was told would have come before.
+      // News for the heir would have come before.
       const other = inRegistry(path.join(theirs, 'other.sock'), 'nonsense');
       await eventually('another one is told', () => other.stdout().includes('told: NAME_INVALID'));
       assert.equal(heir.stdout(), 'waiting\n');

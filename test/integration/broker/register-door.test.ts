@@ -47,8 +47,20 @@ void describe('the Register door', async () => {
   });
 
   void it('lets the newest win, and closes the old session only after the new list', async () => {
-    const two = await plugin('two.sock', { devices: healthy('a', 'b', 'c', 'd') });
+    let send = (): void => undefined;
+    const mayList = new Promise<void>((resolve) => (send = resolve));
+    const two = await plugin('two.sock', {
+      devices: healthy('a', 'b', 'c', 'd'),
+      hook: (method) => (method === 'ListAndWatch' ? mayList : undefined),
+    });
     await two.register(broker.kubeletSocket);
+    await eventually('its list is asked for', () => two.count('ListAndWatch') === 1);
+    assert.deepEqual(
+      broker.plugins().map(({ state }) => state),
+      ['ready', 'ready'],
+    );
+    assert.deepEqual(broker.counts(R), { capacity: 3, allocatable: 2 });
+    send();
     await eventually('four devices', () => broker.counts(R)?.allocatable === 4);
     await eventually('old stream closed', () => first().streams === 0);
     const states = broker.plugins().map(({ state, reason, primary }) => ({ state, reason, primary }));

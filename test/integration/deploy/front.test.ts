@@ -64,7 +64,7 @@ describe('the shipped files for a broker in front of a kubelet', () => {
       directories.map((directory) => `-${directory ?? ''}`),
     );
     assert.deepEqual(words('plugin-broker.service', 'ProtectSystem'), ['strict']);
-    // What is there at the start: a kubelet makes its directory later, or makes it anew.
+    // The directory that is there at the start: a kubelet makes its directory later, or makes it anew.
     const kubeletDir = settings?.front.kubeletDir ?? '';
     assert.deepEqual(words('plugin-broker-front.conf', 'ReadWritePaths'), [path.dirname(kubeletDir)]);
     const service =

@@ -43,7 +43,7 @@ void describe('a socket in a directory whose owner exchanges it for a link', () 
     const [pinned, other] = pins as [PinnedSocket, PinnedSocket];
     const paths = new SocketPaths([root], () => false);
     const kept = new KeptSockets({ isListening: () => true, paths });
-    // What is kept beside it keeps the directory pinned and the folder there: each removal is short, and there are many.
+    // The socket that is kept beside it keeps the directory pinned and the folder there: each removal is short, and there are many.
     assert.equal(kept.remove(other), undefined);
     const attacker = spawn(process.execPath, [file, '54321', 'parent', own, foreign], {
       stdio: ['ignore', 'pipe', 'inherit'],

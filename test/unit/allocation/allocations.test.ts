@@ -335,7 +335,7 @@ describe('the ledger over random lives', () => {
         line = [];
         world = await allocationWorld(machine);
       };
-      /** Those who wait are forgotten, and a request under way was recorded or was not: who asks again is told. */
+      /** Those who wait are forgotten, and a request under way was recorded or was not: an owner that asks again is told. */
       const crash = async (key: string): Promise<void> => {
         ask(key);
         for (let turn = pick(24); turn > 0; turn -= 1) await Promise.resolve();
@@ -365,7 +365,7 @@ describe('the ledger over random lives', () => {
         else await crash(`s${String(step)}`);
         await settle();
         seen.waited = Math.max(seen.waited, line.length);
-        // Whoever was there before and wants one of the same resources is served by now, too.
+        // A request that was there before and wants one of the same resources is served by now, too.
         const passed = given.flatMap(({ me, before }) =>
           before.filter((one) => line.includes(one) && one.wants.some((each) => me.wants.includes(each))),
         );

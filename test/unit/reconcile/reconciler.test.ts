@@ -71,7 +71,7 @@ describe('a pending registration', () => {
     bed.reconciler.stop();
   });
 
-  it('that waits for the end of a quarantine is hurried by it, with fresh backoff, and no other pending registration is', async () => {
+  it('that waits for the end of a quarantine is tried at once then, with fresh backoff, and no other pending registration is', async () => {
     const bed = new Bed();
     const keptOut: Attempt = { done: false, atLeastMs: 60_000, keptOut: 'T/a' };
     const runs = new Map<string, number>();
