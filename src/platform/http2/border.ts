@@ -66,7 +66,7 @@ export class Border extends BorderStream {
     super();
     const now = options.clock.mono();
     this.#socket = socket;
-    this.#brake = new Brake(socket);
+    this.#brake = new Brake(socket, () => options.clock.mono());
     this.#alarm = new LazyAlarm(options.clock, () => this.#check());
     this.#options = options;
     this.#acceptedAt = now;
@@ -256,7 +256,7 @@ export class Border extends BorderStream {
       unreadSince: this.#unreadSince,
       halfClosedSince: this.#halfClosedSince,
       retiringSince: this.#retirement.since,
-      isHeldBack: this.#brake.isOn,
+      heldSince: this.#brake.since,
     };
   }
 

@@ -6,11 +6,22 @@ export const HOLD = { SERVER_FULL: 1, ANSWERS_UNREAD: 2, THROTTLED: 4, NOT_YET: 
 /** Pauses a socket as long as at least one reason holds. */
 export class Brake {
   readonly #socket: Readable;
+  readonly #now: () => number;
   #reasons = 0;
+  #since = 0;
 
-  /** @param socket read by a data listener */
-  constructor(socket: Readable) {
+  /**
+   * @param socket read by a data listener
+   * @param now milliseconds on the monotonic scale
+   */
+  constructor(socket: Readable, now: () => number) {
     this.#socket = socket;
+    this.#now = now;
+  }
+
+  /** Since when the socket has not been read, in milliseconds on the monotonic scale; undefined while it is read. */
+  get since(): number | undefined {
+    return this.isOn ? this.#since : undefined;
   }
 
   /** Whether any reason holds. */
@@ -25,7 +36,10 @@ export class Brake {
 
   /** A reason begins to hold. */
   hold(reason: number): void {
-    if (this.#reasons === 0) this.#socket.pause();
+    if (this.#reasons === 0) {
+      this.#socket.pause();
+      this.#since = this.#now();
+    }
     this.#reasons |= reason;
   }
 

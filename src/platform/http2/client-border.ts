@@ -36,7 +36,7 @@ export class ClientBorder extends BorderStream {
     this.#guard = new Guard(options.guard, options.clock.mono());
     this.#answers = new Answers(options.guard, this.#guard);
     this.#asked = new Asked(this.#answers, this.#guard);
-    this.#brake = new Brake(socket);
+    this.#brake = new Brake(socket, () => options.clock.mono());
     this.#alarm = new LazyAlarm(options.clock, () => this.#check());
     socket.on('data', (chunk: Buffer) => this.#received(chunk));
     socket.on('end', () => this.push(null));

@@ -14,8 +14,11 @@ export interface Standing {
   readonly halfClosedSince: number | undefined;
   /** Since when the peer has been asked to finish and go. */
   readonly retiringSince: number | undefined;
-  /** We do not read the peer at the moment, so that missing bytes are not its fault. */
-  readonly isHeldBack: boolean;
+  /**
+   * Since when we have not read the peer. Octets that have not come since then are not its fault; those that had not come before are,
+   * or a peer that is held back again and again would have no deadline.
+   */
+  readonly heldSince: number | undefined;
 }
 
 /** A moment at which the connection is ended, and why. */
@@ -36,7 +39,7 @@ export function shortestLimitMs(settings: GuardSettings): number {
 
 /** The earliest deadline of a connection; always one, because every connection has an age. */
 export function nextDeadline(standing: Standing, settings: GuardSettings): Deadline {
-  const { acceptedAt, hasBegun, retiringSince, isHeldBack } = standing;
+  const { acceptedAt, hasBegun, retiringSince, heldSince } = standing;
   let first = until(acceptedAt, settings.ageMs, 'TOO_OLD', 'the connection reached the age of');
   if (retiringSince !== undefined) first = until(retiringSince, RETIRE_MS, 'TOO_OLD', 'calls were not finished within');
   const consider = (since: number | undefined, limitMs: number, code: ConnectionEndCode, what: string): void => {
@@ -50,11 +53,13 @@ export function nextDeadline(standing: Standing, settings: GuardSettings): Deadl
     'HALF_CLOSED',
     'one direction stayed open after the other for',
   );
-  if (isHeldBack) return first;
-  if (!hasBegun) consider(acceptedAt, settings.prefaceMs, 'SLOW_PREFACE', 'the peer did not begin to speak HTTP/2 for');
-  consider(standing.blockSince, settings.headersMs, 'SLOW_HEADERS', 'the peer did not finish a header block for');
-  consider(standing.halfOpenSince, settings.halfOpenMs, 'HALF_OPEN_CALL', 'the peer did not complete a request for');
-  if (retiringSince === undefined) consider(standing.idleSince, settings.idleMs, 'IDLE', 'no call was open for');
+  const expect: typeof consider = (since, limitMs, code, what) => {
+    if (since !== undefined && since + limitMs < (heldSince ?? Infinity)) consider(since, limitMs, code, what);
+  };
+  if (!hasBegun) expect(acceptedAt, settings.prefaceMs, 'SLOW_PREFACE', 'the peer did not begin to speak HTTP/2 for');
+  expect(standing.blockSince, settings.headersMs, 'SLOW_HEADERS', 'the peer did not finish a header block for');
+  expect(standing.halfOpenSince, settings.halfOpenMs, 'HALF_OPEN_CALL', 'the peer did not complete a request for');
+  if (retiringSince === undefined) expect(standing.idleSince, settings.idleMs, 'IDLE', 'no call was open for');
   return first;
 }
 

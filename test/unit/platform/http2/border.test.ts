@@ -402,6 +402,20 @@ void describe('a throttled border', () => {
     assert.equal(bed.clock.pending, 0);
   });
 
+  void it('has deadlines where it is held back after each read', async () => {
+    const bed = await new BorderBed({ halfOpenMs: 1000 }, () => 500).serve().greet();
+    const junk = Buffer.concat(Array.from({ length: 120 }, () => encodeFrame(0x42, 0, 0, Buffer.alloc(0))));
+    await bed.send(Buffer.concat(encodeHeaders(0, 1, requestBlock('/raw'))), junk);
+    for (let looks = 0; looks < 6 && bed.codes.length === 0; looks++) {
+      await bed.send(junk);
+      await bed.pass(499);
+      await bed.send(junk);
+      await bed.pass(2);
+    }
+    assert.deepEqual(bed.codes, ['HALF_OPEN_CALL']);
+    bed.border.destroy();
+  });
+
   void it('still ends a client that floods', async () => {
     const bed = await new BorderBed({ pings: 10 }).serve().greet();
     bed.border.throttle(100);

@@ -13,7 +13,7 @@ const quiet: Standing = {
   unreadSince: undefined,
   halfClosedSince: undefined,
   retiringSince: undefined,
-  isHeldBack: false,
+  heldSince: undefined,
 };
 
 void describe('the next deadline', () => {
@@ -38,13 +38,18 @@ void describe('the next deadline', () => {
     },
     {
       when: 'we do not read the peer, its silence is not its fault',
-      is: { isHeldBack: true, hasBegun: false, blockSince: 2000, halfOpenSince: 2000, idleSince: 2000 },
+      is: { heldSince: 2500, hasBegun: false, blockSince: 2000, halfOpenSince: 2000, idleSince: 2000 },
       then: ['TOO_OLD', 1000 + g.ageMs],
     },
     {
       when: 'we do not read the peer, its own unread bytes are its fault',
-      is: { isHeldBack: true, unreadSince: 2000 },
+      is: { heldSince: 2500, unreadSince: 2000 },
       then: ['UNREAD_BYTES', 2000 + g.unreadMs],
+    },
+    {
+      when: 'it was late already before we stopped to read it',
+      is: { heldSince: 2001 + g.halfOpenMs, halfOpenSince: 2000 },
+      then: ['HALF_OPEN_CALL', 2000 + g.halfOpenMs],
     },
   ];
   for (const { when, is, then } of rows) {
