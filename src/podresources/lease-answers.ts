@@ -33,9 +33,14 @@ export class LeaseAnswers implements PodResourcesBackend {
   readonly #ports: LeaseAnswerPorts;
   readonly #lists = new Map<PodResourcesVersion, { readonly without: string; readonly answer: Buffer }>();
   #pods: ReadonlyMap<string, Pod> | undefined;
+  /** Answers of Get, the oldest first; further ones of the same leases are made anew. */
+  readonly #got = new Map<string, Buffer>();
+  #gotBytes = 0;
   /** Owners that have more than fits into one answer, as far as somebody asked for them. */
   readonly #cut = new Set<string>();
   #allocatable: { readonly of: readonly UsableList[]; readonly bytes: AllocatableBytes } | undefined;
+  /** The part of them that was asked for last. */
+  #cutDevices: { readonly of: Buffer; readonly mostBytes: number; readonly bytes: Buffer } | undefined;
   #encoding: Promise<AllocatableBytes> | undefined;
 
   constructor(ports: LeaseAnswerPorts) {
@@ -43,6 +48,8 @@ export class LeaseAnswers implements PodResourcesBackend {
     ports.leases.onChange(() => {
       this.#pods = undefined;
       this.#lists.clear();
+      this.#got.clear();
+      this.#gotBytes = 0;
       if (this.#cut.size === 0) return;
       this.#cut.clear();
       ports.incomplete('Get', 0);
@@ -85,7 +92,12 @@ export class LeaseAnswers implements PodResourcesBackend {
       known !== undefined && isSame(known.of, usable)
         ? known.bytes
         : await (this.#encoding ??= this.#encodeAllocatable(usable).finally(() => (this.#encoding = undefined)));
-    return bytes.length <= mostBytes ? bytes : bytes.subarray(0, ends.findLast((end) => end <= mostBytes) ?? 0);
+    if (bytes.length <= mostBytes) return bytes;
+    const cut = this.#cutDevices;
+    if (cut?.of === bytes && cut.mostBytes === mostBytes) return cut.bytes;
+    const most = bytes.subarray(0, ends.findLast((end) => end <= mostBytes) ?? 0);
+    this.#cutDevices = { of: bytes, mostBytes, bytes: most };
+    return most;
   }
 
   async #encodeAllocatable(usable: readonly UsableList[]): Promise<AllocatableBytes> {
@@ -130,8 +142,22 @@ export class LeaseAnswers implements PodResourcesBackend {
   /** One owner, also one that did not fit into the answer of a list; of its devices as many as fit. */
   get(namespace: string, name: string): Buffer | undefined {
     const key = podKey(namespace, name);
+    const known = this.#got.get(key);
+    if (known !== undefined) return known;
     const pod = this.#podsNow().get(key);
     if (pod === undefined) return undefined;
+    const bytes = this.#encodeOne(key, pod);
+    this.#got.set(key, bytes);
+    this.#gotBytes += bytes.length;
+    for (const [oldest, { length }] of this.#got) {
+      if (this.#gotBytes <= MAX_ANSWER_BYTES) break;
+      this.#got.delete(oldest);
+      this.#gotBytes -= length;
+    }
+    return bytes;
+  }
+
+  #encodeOne(key: string, pod: Pod): Buffer {
     const { encoder, incomplete } = this.#ports;
     let bytes = encoder.got(pod);
     if (bytes.length <= MAX_ANSWER_BYTES) return bytes;

@@ -52,6 +52,9 @@ export class UpstreamAnswers implements PodResourcesBackend {
   readonly #pods: Kept<KubeletPods>;
   readonly #devices: Kept<Buffer>;
   readonly #joined = new Map<PodResourcesVersion, { theirs: KubeletPods; own: Buffer; bytes: Buffer }>();
+  #joinedDevices: { readonly theirs: Buffer; readonly own: Buffer; readonly bytes: Buffer } | undefined;
+  /** Questions about single pods that are under way: all that ask for the same pod meanwhile share the answer. */
+  readonly #asking = new Map<string, Promise<Buffer | undefined>>();
 
   /** @param own answers with leases */
   constructor(own: PodResourcesBackend, ports: UpstreamPorts) {
@@ -109,9 +112,15 @@ export class UpstreamAnswers implements PodResourcesBackend {
 
   /** Devices of the kubelet, those that it has from us too, and then those for owners of leases. */
   async allocatable(): Promise<Buffer> {
-    const theirs = (await this.#devices.get()) ?? Buffer.alloc(0);
+    const theirs = (await this.#devices.get()) ?? NOTHING;
     if (theirs.length > MAX_ANSWER_BYTES) return this.#own.allocatable();
-    return Buffer.concat([theirs, await this.#own.allocatable(MAX_ANSWER_BYTES - theirs.length)]);
+    const own = await this.#own.allocatable(MAX_ANSWER_BYTES - theirs.length);
+    const known = this.#joinedDevices;
+    // Hundreds may have waited for the same answers: each with a copy of its own would take a turn of seconds, and their memory.
+    if (known?.theirs === theirs && known.own === own) return known.bytes;
+    const bytes = Buffer.concat([theirs, own]);
+    this.#joinedDevices = { theirs, own, bytes };
+    return bytes;
   }
 
   /**
@@ -120,21 +129,31 @@ export class UpstreamAnswers implements PodResourcesBackend {
    * the front needs Get to confirm.
    */
   async get(namespace: string, name: string, caller?: Caller): Promise<Got> {
-    const { kubelet } = this.#ports;
-    const { signal } = this.#halt;
     const own = await this.#own.get(namespace, name);
     const pods = own === undefined ? undefined : await this.#pods.get(PATIENCE_MS);
     const isPod = own === undefined || pods?.keys.has(podKey(namespace, name)) === true;
     if (!isPod && (this.#pods.ageMs <= EVERY_MS || this.#pods.isAsking)) return own;
-    if (!this.#mayGet(caller)) return !isPod && this.#pods.isFailing ? own : 'limited';
+    if (!this.#asking.has(podKey(namespace, name)) && !this.#mayGet(caller))
+      return !isPod && this.#pods.isFailing ? own : 'limited';
     if (isPod) return (await this.#pod(namespace, name)) ?? own;
-    return (await kubelet.get(namespace, name, PATIENCE_MS, signal).catch(() => undefined)) ?? own;
+    return (await this.#ask(namespace, name, PATIENCE_MS).catch(() => undefined)) ?? own;
+  }
+
+  #ask(namespace: string, name: string, limitMs: number): Promise<Buffer | undefined> {
+    const key = podKey(namespace, name);
+    const known = this.#asking.get(key);
+    if (known !== undefined) return known;
+    const asking = this.#ports.kubelet
+      .get(namespace, name, limitMs, this.#halt.signal)
+      .finally(() => this.#asking.delete(key));
+    this.#asking.set(key, asking);
+    return asking;
   }
 
   /** A pod as the kubelet has it now, or, where it answers List and not Get (1.32 may have it switched off), as its List has it. */
   async #pod(namespace: string, name: string): Promise<Buffer | undefined> {
     try {
-      return await this.#ports.kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal);
+      return await this.#ask(namespace, name, LIMIT_MS);
     } catch (failure) {
       const key = podKey(namespace, name);
       const listed = (await this.#pods.get())?.pods.find((pod) => podKey(pod.namespace, pod.name) === key);
@@ -160,6 +179,7 @@ interface KubeletPods {
   readonly keys: ReadonlySet<string>;
 }
 
+const NOTHING = Buffer.alloc(0);
 const NO_PODS: KubeletPods = { pods: [], keys: new Set() };
 
 /** One answer, asked for at most once in a while, by one call at a time, and kept when asking fails, or takes long. */

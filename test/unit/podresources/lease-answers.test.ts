@@ -80,9 +80,14 @@ describe('the answers of PodResources', () => {
     const first = answers.list('v1');
     assert.equal(answers.list('v1'), first);
     answers.list('v1alpha1');
+    const [{ namespace, name } = { namespace: '', name: '' }] = ListPodResourcesResponse.decode(first).podResources;
+    const got = answers.get(namespace, name);
+    assert.ok(got !== undefined);
+    assert.equal(answers.get(namespace, name), got);
     assert.equal(leases.reads, 1);
     leases.set(lease(), lease({ owner: { name: 'other' } }));
     assert.notEqual(answers.list('v1'), first);
+    assert.notEqual(answers.get(namespace, name), got);
     assert.equal(leases.reads, 2);
   });
 

@@ -4,6 +4,7 @@ import type { Caller } from '../../../src/model/ids.js';
 import { LeaseAnswers, MAX_ANSWER_BYTES } from '../../../src/podresources/lease-answers.js';
 import type { UsableList } from '../../../src/podresources/ports.js';
 import { UpstreamAnswers } from '../../../src/podresources/upstream.js';
+import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
 import {
   GetPodResourcesResponse,
@@ -40,6 +41,7 @@ function bed() {
     failure: undefined as Error | undefined,
     refusesGet: undefined as Error | undefined,
     hangs: undefined as Promise<never> | undefined,
+    getting: undefined as (() => Promise<Buffer>) | undefined,
     mayList: (_ageMs: number): boolean => true,
     overtaken: new AbortController(),
     listing: (): AbortSignal => state.overtaken.signal,
@@ -66,6 +68,7 @@ function bed() {
       },
       get: (_, name) => {
         state.gets++;
+        if (state.getting !== undefined) return state.getting();
         if (state.refusesGet !== undefined) return Promise.reject(state.refusesGet);
         if (state.failure !== undefined) return Promise.reject(state.failure);
         return Promise.resolve(name === 'p' ? Buffer.from('pod') : undefined);
@@ -117,6 +120,33 @@ describe('PodResources of a kubelet together with ours', () => {
       counts[resourceName as keyof typeof counts] += 1;
     assert.equal(counts['v/nic'], 250_000);
     assert.ok(counts['v/gpu'] > 1000, String(counts['v/gpu']));
+  });
+
+  it('are made once for all that ask at once', async () => {
+    const { leases, state, answers } = bed();
+    leases.set(lease({ owner: { namespace: 'user', name: 'u' }, devices: { 'v/gpu': ['g0'] } }));
+    const devices = [{ id: 'g0', health: 'Healthy', numaNodes: [] }];
+    state.usable = [{ resource: 'v/gpu', list: devices, stranger: undefined, devices: () => inParts(devices) }];
+    const methods = [
+      () => answers.allocatable(),
+      () => answers.list('v1'),
+      () => answers.list('v1alpha1'),
+      () => answers.get('user', 'u'),
+    ];
+    for (const ask of methods) {
+      const made = await Promise.all(Array.from({ length: 100 }, async () => ask()));
+      assert.equal(new Set(made).size, 1, String(ask));
+      assert.ok(Buffer.isBuffer(made[0]) && made[0].length > 0);
+    }
+    let [gets, answer] = [0, undefined as ((bytes: Buffer) => void) | undefined];
+    state.getting = () => {
+      gets += 1;
+      return new Promise<Buffer>((resolve) => (answer = resolve));
+    };
+    const asked = Array.from({ length: 100 }, async () => answers.get('default', 'q'));
+    await nextTurn();
+    answer?.(Buffer.from('q'));
+    assert.deepEqual([new Set(await Promise.all(asked)).size, gets], [1, 1], 'a pod of the kubelet');
   });
 
   it('ask the kubelet once a second however many ask, and never while it allocates; leases are new each time', async () => {
