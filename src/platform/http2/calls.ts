@@ -5,6 +5,8 @@ import { MessageMeter } from './message-meter.js';
 
 /** Of requests that a connection of a user has begun and not completed: four of the largest that any door takes. */
 export const HALF_REQUEST_BYTES = 256 * 1024;
+/** Of memory that a piece of a request costs beside its octets: the server keeps an object for each until the message is whole. */
+export const PIECE_BYTES = 192;
 
 /** An open call. */
 interface Call {
@@ -13,7 +15,7 @@ interface Call {
   isAnswering: boolean;
   /** When its answer was complete. */
   answeredAt: number | undefined;
-  /** Octets of a request that is not complete, whether its answer has begun or not. */
+  /** Octets that a request takes which is not complete, whether its answer has begun or not. */
   halfBytes: number;
   /** Of the request. */
   readonly meter: MessageMeter;
@@ -111,18 +113,19 @@ export class Calls {
   }
 
   /**
-   * A part of a request came. Parts count while the request is answered, too: the server throws away those that it does not read
-   * any more, and asks for more.
+   * A piece of a request came, of a read or of a frame. Pieces count while the request is answered, too: the server throws away those
+   * that it does not read any more, and asks for more.
    *
    * @throws PeerFault CALL_FLOOD when the parts of all that are not complete are more than a server should hold
    */
   received(id: number, bytes: number): void {
     const call = this.#calls.get(id);
     if (call === undefined || call.isRequested) return;
-    call.halfBytes += bytes;
-    this.#halfBytes += bytes;
+    call.halfBytes += bytes + PIECE_BYTES;
+    this.#halfBytes += bytes + PIECE_BYTES;
     if (this.#halfBytes <= this.#mostHalfBytes) return;
-    throw new PeerFault('CALL_FLOOD', `the peer began requests of ${this.#halfBytes} bytes and completed none of them`);
+    const what = `the peer began requests that take ${this.#halfBytes} bytes with all their pieces, and completed none of them`;
+    throw new PeerFault('CALL_FLOOD', what);
   }
 
   /**

@@ -115,9 +115,10 @@ export class Inbound extends FrameCutter {
     const { start, end } = data.pass(from, to);
     const further = this.#calls.content(data.stream, bytes, start, end);
     for (let message = 0; message < further; message++) this.#guard.count('messages');
-    if (!isLast) return;
-    this.#data = undefined;
-    if (data.endsStream && this.#calls.requested(data.stream, now)) this.#guard.callCompleted();
+    if (isLast) this.#data = undefined;
+    if (!isLast || !data.endsStream) {
+      if (end > start) this.#calls.received(data.stream, end - start);
+    } else if (this.#calls.requested(data.stream, now)) this.#guard.callCompleted();
   }
 
   /** How many octets of a frame must be there before it is looked at. */
@@ -221,7 +222,6 @@ export class Inbound extends FrameCutter {
     const { contentBytes, endsStream } = this.#data;
     if (contentBytes <= 0 && !endsStream) this.#guard.count('emptyFrames');
     if (contentBytes > 0 && this.#calls.isAsked(head.stream)) this.#guard.dataReceived(contentBytes);
-    if (!endsStream && contentBytes > 0) this.#calls.received(head.stream, contentBytes);
     if (head.length === 0) this.passed(NOTHING, 0, 0, true, now);
   }
 }

@@ -3,7 +3,7 @@ import type { GuardSettings } from '../../../src/model/settings.js';
 import { encodeFrame, encodeHeaders, FLAG, FRAME, PREFACE, SETTING } from '../../../src/platform/http2/frames.js';
 import { eventually } from '../eventually.js';
 import { indexed, literal } from './hpack-writer.js';
-import { number32, RawPeer, request, requestBlock, settings } from './raw-peer.js';
+import { message, number32, RawPeer, request, requestBlock, settings } from './raw-peer.js';
 
 /** The deeds of a hostile peer, and the code with which it is to be cut off. */
 export interface Attack {
@@ -19,6 +19,8 @@ const NONE: Buffer = Buffer.alloc(0);
 const WORST = 20_000;
 /** More than any request has. */
 const POURED_BYTES = 2_000_000;
+/** Fewer than the frames that a connection may send, and than the octets of a message that a server takes. */
+const MOST_PIECES = 1_800;
 /** The beginning of a message that no server takes. */
 const TOO_LONG = Buffer.from([0, 255, 0, 0, 0]);
 
@@ -172,6 +174,16 @@ export const ATTACKS: readonly Attack[] = [
       peer.write(headers(1, 0), encodeFrame(FRAME.DATA, 0, 1, TOO_LONG));
       await peer.waitFor('its answer', ({ type }) => type === FRAME.HEADERS);
       return pour(peer, 1);
+    },
+  },
+  {
+    name: 'a request in frames of one octet',
+    code: 'CALL_FLOOD',
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      const begun = message(Buffer.alloc(MOST_PIECES)).subarray(0, 5);
+      peer.write(headers(1, 0), encodeFrame(FRAME.DATA, 0, 1, begun));
+      return flood(peer, () => encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(1)), MOST_PIECES - 1);
     },
   },
   {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Calls } from '../../../../src/platform/http2/calls.js';
+import { Calls, HALF_REQUEST_BYTES } from '../../../../src/platform/http2/calls.js';
 import { PeerFault } from '../../../../src/platform/http2/fault.js';
-import { encodeFrame, FLAG, FRAME, PREFACE } from '../../../../src/platform/http2/frames.js';
+import { encodeFrame, encodeHeaders, FLAG, FRAME, PREFACE } from '../../../../src/platform/http2/frames.js';
 import { Guard } from '../../../../src/platform/http2/guard.js';
 import { Inbound } from '../../../../src/platform/http2/inbound.js';
 import { Outbound } from '../../../../src/platform/http2/outbound.js';
@@ -17,8 +17,8 @@ const NONE = Buffer.alloc(0);
 const ACK = encodeFrame(FRAME.SETTINGS, FLAG.ACK, 0, NONE);
 const OPEN_BLOCK = encodeFrame(FRAME.HEADERS, 0, 1, requestBlock('localhost'));
 
-function bed() {
-  const calls = new Calls(0);
+function bed(halfRequestBytes?: number) {
+  const calls = new Calls(0, halfRequestBytes);
   const guard = new Guard(guardSettings, 0);
   const inbound = new Inbound(guardSettings, guard, calls);
   const outbound = new Outbound(guard, calls, (announced) => inbound.serverAnnounced(announced));
@@ -138,6 +138,21 @@ void describe('the input from a client', () => {
     inbound.take(Buffer.concat([PREFACE, settings(), ACK]), 0);
     assert.throws(() => inbound.take(request(1, requestBlock('localhost')), 0), PeerFault);
   });
+
+  for (const [how, last] of [
+    ['a frame that goes on', 0],
+    ['its last frame', FLAG.END_STREAM],
+  ] as const) {
+    void it(`counts for each read that brings a piece of ${how}`, () => {
+      const { inbound } = bed(HALF_REQUEST_BYTES);
+      inbound.take(Buffer.concat([PREFACE, settings(), ...encodeHeaders(0, 1, requestBlock('localhost'))]), 0);
+      const frame = encodeFrame(FRAME.DATA, last, 1, message(Buffer.alloc(8_000)));
+      assert.throws(
+        () => frame.forEach((octet) => inbound.take(Buffer.from([octet]), 0)),
+        (fault) => fault instanceof PeerFault && fault.code === 'CALL_FLOOD',
+      );
+    });
+  }
 
   void it('and its answer complete a call only together', () => {
     const { inbound, outbound, calls } = bed();
