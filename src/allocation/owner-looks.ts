@@ -1,6 +1,8 @@
 // Looks at an owner soon after its connection ended, beside the regular looks at all owners. Clients decide how often that
 // happens, and a look reads files: all leases of an owner are looked at together, an owner not more often than the end of a
-// process takes, and the owners of one ordinary user in a share of the time.
+// process takes, and the owners of one ordinary user in a share of the time. Connections that end together, such as all of a process
+// that is killed, cause one walk through the leases.
+import type { LeaseOwner } from '../model/lease.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
 import type { Entry, Ledger } from './ledger.js';
@@ -34,6 +36,10 @@ export class OwnerLooks {
   readonly #alarms: Alarms;
   readonly #time: DecisionTime;
   readonly #due = new Map<string, Due>();
+  /** The processes, and their users, whose connections ended since the leases were gone through last. */
+  #ended: { readonly pids: Set<number>; readonly uids: Set<number> } | undefined;
+  /** Of each owner that was named: the path of a control group may have 4 KB, and is in each of its names. */
+  readonly #names = new WeakMap<LeaseOwner, string>();
 
   /** @param endIfOver ends a lease if its owner has ended */
   constructor(ports: Needs, ledger: Ledger, endIfOver: (entry: Entry) => void) {
@@ -46,17 +52,28 @@ export class OwnerLooks {
 
   /** A connection ended, and with it perhaps its process, or the control group of the same user whose last process that was. */
   connectionEnded({ uid, pid }: { readonly uid: number; readonly pid: number }): void {
+    if (this.#ended === undefined) {
+      this.#ended = { pids: new Set(), uids: new Set() };
+      this.#alarms.set(0, () => this.#lookForEnded());
+    }
+    this.#ended.pids.add(pid);
+    this.#ended.uids.add(uid);
+  }
+
+  #lookForEnded(): void {
+    const { pids, uids } = this.#ended ?? {};
+    this.#ended = undefined;
     for (const entry of this.#ledger.all()) {
-      const { owner } = entry.lease;
-      const isConcerned = owner.process?.pid === pid || (owner.cgroup !== undefined && entry.lease.uid === uid);
-      if (isConcerned) this.soon(entry);
+      const { owner, uid } = entry.lease;
+      const isOfProcess = owner.process !== undefined && pids?.has(owner.process.pid) === true;
+      if (isOfProcess || (owner.cgroup !== undefined && uids?.has(uid) === true)) this.soon(entry);
     }
   }
 
   /** Looks at the owner of a lease now and a little later; where that is due already it is only moved. */
   soon(entry: Entry): void {
     const { uid } = entry.lease;
-    const name = nameOf(entry);
+    const name = this.#nameOf(entry);
     if (name === undefined) return;
     const now = this.#ports.clock.mono();
     const due = this.#due.get(name);
@@ -103,11 +120,14 @@ export class OwnerLooks {
     for (const entry of left) this.#endIfOver(entry);
     return !left.some((entry) => this.#ledger.has(entry));
   }
-}
 
-/** One string for an owner that can end, and the user of its leases. */
-function nameOf({ lease: { uid, owner } }: Entry): string | undefined {
-  const { process, cgroup } = owner;
-  if (process !== undefined) return `${String(uid)} process ${String(process.pid)} ${process.startTime}`;
-  return cgroup === undefined ? undefined : `${String(uid)} cgroup ${cgroup.inode} ${cgroup.path}`;
+  /** One string for an owner that can end, and the user of its leases. */
+  #nameOf({ lease: { uid, owner } }: Entry): string | undefined {
+    const { process, cgroup } = owner;
+    if (process !== undefined) return `${String(uid)} process ${String(process.pid)} ${process.startTime}`;
+    if (cgroup === undefined) return undefined;
+    const name = this.#names.get(owner) ?? `${String(uid)} cgroup ${cgroup.inode} ${cgroup.path}`;
+    this.#names.set(owner, name);
+    return name;
+  }
 }

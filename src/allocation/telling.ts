@@ -47,6 +47,7 @@ export class Telling {
         type: type ?? 'allocated',
         reason: news.reason,
         plugin: pluginKey({ type: DEVICE_PLUGIN, name: resource }),
+        uid: lease.uid,
         message: `lease ${lease.id} of ${ownerText(lease.owner)} (uid ${String(lease.uid)}) ${news.message}: ${ids.join(', ')}${more} of ${resource}`,
         facts: { lease: lease.id, kind: lease.owner.bind, resource, devices: devices.length },
       });

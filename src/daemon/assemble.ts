@@ -41,10 +41,10 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const { state } = settings.paths;
   const checkpoint = path.join(state, 'checkpoint.json');
   const files = oneAtATime(nodeFiles);
-  const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
-  const paths = pluginSockets(settings.paths, rest.self.uid);
   const users = new Users(rest.self.uid);
   const own = { ownUid: rest.self.uid, userOf: users.of };
+  const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log, ...own });
+  const paths = pluginSockets(settings.paths, rest.self.uid);
   const refusals = new RefusalSummary(log, clock, own);
   const isEnforced = (): boolean => live.flood.mode === 'enforce';
   const { of: frames } = new FramePaces({ ...own, now: () => clock.mono(), isEnforced });

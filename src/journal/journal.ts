@@ -3,13 +3,14 @@
 import { asError, sleep, withDeadline } from '../kernel/clock.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import type { BrokerEvent, EventDraft, EventQuery, EventSink } from '../model/event.js';
+import type { UserFacts } from '../model/ids.js';
 import { cutDraft } from './cut-draft.js';
 import { parseLine } from './event-line.js';
 import { Follower } from './follower.js';
 import type { JournalFile } from './ports.js';
 import { Repeats } from './repeats.js';
 import { Spool } from './spool.js';
-import { BROKER, Timeline } from './timeline.js';
+import { Timeline } from './timeline.js';
 
 /** The end of the file, read at start to learn the last number. */
 const TAIL_BYTES = 64 * 1024;
@@ -29,7 +30,7 @@ const MAX_EARLY = 1000;
 const MAX_FOLLOWERS = 64;
 
 /** The ports of the journal. */
-export interface JournalPorts extends Pick<Surroundings, 'clock' | 'log'> {
+export interface JournalPorts extends Pick<Surroundings, 'clock' | 'log'>, UserFacts {
   readonly file: JournalFile;
 }
 
@@ -46,7 +47,7 @@ export class Journal implements EventSink {
 
   constructor(ports: JournalPorts) {
     this.#ports = ports;
-    this.#repeats = new Repeats(ports.clock, (draft) => this.#tell(draft, ports.clock.wall()));
+    this.#repeats = new Repeats(ports.clock, ports, (draft) => this.#tell(draft, ports.clock.wall()));
     this.#spool = new Spool(ports.file, ports.clock, () => this.#timeline.since(0));
   }
 
@@ -60,7 +61,10 @@ export class Journal implements EventSink {
     return this.#before;
   }
 
-  /** Tells that something happened. Of many equal events within ten seconds most are only counted. Never throws. */
+  /**
+   * Tells that something happened. Of many equal events within ten seconds, and of an ordinary user's beyond its share, most are only
+   * counted. Never throws.
+   */
   record(event: EventDraft): void {
     this.#repeats.offer(cutDraft(event));
   }
@@ -133,7 +137,7 @@ export class Journal implements EventSink {
 
   /** The last events of the broker's own life, oldest first. */
   lives(): readonly BrokerEvent[] {
-    return this.#timeline.lastOf(BROKER);
+    return this.#timeline.lives();
   }
 
   /**

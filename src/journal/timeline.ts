@@ -1,7 +1,7 @@
 // The events in memory: the last of each plugin, and the last of all.
 import { enterLast } from '../kernel/enter-last.js';
 import { writtenBytes } from '../kernel/written.js';
-import type { BrokerEvent, EventType } from '../model/event.js';
+import { LEASE_EVENTS, type BrokerEvent, type EventType } from '../model/event.js';
 
 /** Kept of each plugin, and bytes of them as they are written: more than the life of an honest one takes. */
 const PER_PLUGIN = 50;
@@ -23,8 +23,11 @@ const MAX_PLUGINS = 2048;
 const MAX_OUTSIDERS = 256;
 const BYTES_PER_OUTSIDER = 8 * 1024;
 const OF_OUTSIDERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quarantine']);
-/** The key of the broker's own events, apart from others without a plugin, so that its last starts stay known; no plugin's. */
-export const BROKER = '/';
+/**
+ * The bytes of the events of leases of one plugin: users decide how often its devices are given and come back, and these are apart,
+ * so that they push out nothing of the plugin's own life.
+ */
+const BYTES_OF_LEASES = 8 * 1024;
 
 /** The last events of one plugin. */
 class Row {
@@ -50,25 +53,43 @@ export class Timeline {
   readonly #outsiders = new Map<string, Row>();
   /** Refusals of users in the name of another user's plugin, by that plugin: as outsiders, so that they push out nothing of it. */
   readonly #ofOthers = new Map<string, Row>();
+  readonly #ofLeases = new Map<string, Row>();
+  /**
+   * Events without a plugin, by type: users decide how often a socket is refused or a connection ends, which hides neither how the
+   * broker started nor what became of its checkpoint.
+   */
+  readonly #ofNoPlugin = new Map<EventType, Row>();
   readonly #recent: BrokerEvent[] = [];
 
   /** Adds the newest event. */
   add(event: BrokerEvent): void {
     this.#recent.push(event);
     if (this.#recent.length > RECENT) this.#recent.shift();
-    if (event.facts?.['by'] !== undefined && event.plugin !== '') {
-      const row = this.#ofOthers.get(event.plugin) ?? new Row();
-      row.add(event, BYTES_PER_OUTSIDER);
-      enterLast(this.#ofOthers, event.plugin, row, MAX_OUTSIDERS);
-      return;
-    }
-    const key = event.type === 'broker' && event.plugin === '' ? BROKER : event.plugin;
-    const isOutsider = key !== '' && !this.#byPlugin.has(key) && bringsNobodyIn(event);
-    const own = this.#byPlugin.get(key) ?? this.#outsiders.get(key) ?? new Row();
+    const { type, plugin, facts } = event;
+    if (plugin === '') {
+      const row = this.#ofNoPlugin.get(type) ?? new Row();
+      this.#ofNoPlugin.set(type, row);
+      row.add(event, BYTES_PER_PLUGIN);
+    } else if (facts?.['by'] !== undefined) addTo(this.#ofOthers, event, BYTES_PER_OUTSIDER, MAX_OUTSIDERS);
+    else if (LEASE_EVENTS.has(type)) this.#addOfLease(event);
+    else this.#addOwn(event);
+  }
+
+  #addOfLease(event: BrokerEvent): void {
+    addTo(this.#ofLeases, event, BYTES_OF_LEASES, MAX_PLUGINS);
+    // Its plugin is not silent.
+    const own = this.#byPlugin.get(event.plugin);
+    if (own !== undefined) enterLast(this.#byPlugin, event.plugin, own, MAX_PLUGINS);
+  }
+
+  #addOwn(event: BrokerEvent): void {
+    const { plugin } = event;
+    const isOutsider = !this.#byPlugin.has(plugin) && bringsNobodyIn(event);
+    const own = this.#byPlugin.get(plugin) ?? this.#outsiders.get(plugin) ?? new Row();
     own.add(event, isOutsider ? BYTES_PER_OUTSIDER : BYTES_PER_PLUGIN);
-    this.#outsiders.delete(key);
-    if (isOutsider) enterLast(this.#outsiders, key, own, MAX_OUTSIDERS);
-    else enterLast(this.#byPlugin, key, own, MAX_PLUGINS);
+    this.#outsiders.delete(plugin);
+    if (isOutsider) enterLast(this.#outsiders, plugin, own, MAX_OUTSIDERS);
+    else enterLast(this.#byPlugin, plugin, own, MAX_PLUGINS);
   }
 
   /** Puts events of an earlier life, oldest first, before those that are there. */
@@ -77,6 +98,8 @@ export class Timeline {
     this.#byPlugin.clear();
     this.#outsiders.clear();
     this.#ofOthers.clear();
+    this.#ofLeases.clear();
+    this.#ofNoPlugin.clear();
     this.#recent.length = 0;
     const first = present[0]?.seq ?? Infinity;
     for (const event of earlier) if (event.seq < first) this.add(event);
@@ -103,8 +126,8 @@ export class Timeline {
 
   /** Plugins (`type/name`) with events. */
   plugins(): readonly string[] {
-    const all = new Set([...this.#byPlugin.keys(), ...this.#outsiders.keys(), ...this.#ofOthers.keys()]);
-    return [...all].filter((key) => key !== '' && key !== BROKER);
+    const all = [this.#byPlugin, this.#outsiders, this.#ofOthers, this.#ofLeases];
+    return [...new Set(all.flatMap((rows) => [...rows.keys()]))];
   }
 
   /** All kept events of one plugin, oldest first: its last events, and its events among the newest of all plugins. */
@@ -139,16 +162,32 @@ export class Timeline {
     return newest();
   }
 
-  /** The last events of a plugin (`type/name`), oldest first, and the last refusals of others in its name. */
+  /**
+   * The last events of a plugin (`type/name`), oldest first, with the last ones of leases of its devices, and the last refusals of
+   * others in its name.
+   */
   lastOf(plugin: string): readonly BrokerEvent[] {
     const own = (this.#byPlugin.get(plugin) ?? this.#outsiders.get(plugin))?.events ?? [];
-    const ofOthers = this.#ofOthers.get(plugin)?.events;
-    return ofOthers === undefined ? [...own] : [...own, ...ofOthers].sort((a, b) => a.seq - b.seq);
+    const beside = [this.#ofOthers, this.#ofLeases].flatMap((rows) => rows.get(plugin)?.events ?? []);
+    return beside.length === 0 ? [...own] : [...own, ...beside].sort((a, b) => a.seq - b.seq);
+  }
+
+  /** The last events of the broker's own life, oldest first. */
+  lives(): readonly BrokerEvent[] {
+    return [...(this.#ofNoPlugin.get('broker')?.events ?? [])];
   }
 
   #rows(): readonly Row[] {
-    return [...this.#byPlugin.values(), ...this.#outsiders.values(), ...this.#ofOthers.values()];
+    const all = [this.#byPlugin, this.#outsiders, this.#ofOthers, this.#ofLeases, this.#ofNoPlugin];
+    return all.flatMap((rows) => [...rows.values()]);
   }
+}
+
+/** Adds an event to the row of its plugin, which is behind all others then. */
+function addTo(rows: Map<string, Row>, event: BrokerEvent, mostBytes: number, mostRows: number): void {
+  const row = rows.get(event.plugin) ?? new Row();
+  row.add(event, mostBytes);
+  enterLast(rows, event.plugin, row, mostRows);
 }
 
 /** Whether an event is no sign that its plugin was ever let in: anybody may have a name of his own refused, or asked for. */

@@ -51,6 +51,9 @@ export const EVENT_TYPES = [
  * expired, impaired: a lease. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/** The kinds of events of leases. */
+export const LEASE_EVENTS: ReadonlySet<EventType> = new Set(['allocated', 'released', 'expired', 'impaired']);
+
 /** Which events are wanted. */
 export interface EventQuery {
   /** Only events with this number or a later one; 0 for all that are kept. */
@@ -67,7 +70,7 @@ export interface EventDraft {
   readonly socket?: string;
   readonly message: string;
   readonly facts?: EventFacts;
-  /** Of the caller, or of the owner of the socket: one user's events have a share of their count. Not a part of the event. */
+  /** Of the caller, or of the owner of the socket or of the lease: one user's events have a share of their count. Not a part of the event. */
   readonly uid?: number;
 }
 

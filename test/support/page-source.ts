@@ -28,7 +28,7 @@ export class FakePageSource implements PageSource {
 
   constructor(clock: Clock) {
     const file = { readTail: async () => undefined, append: async () => undefined, replace: async () => undefined };
-    this.journal = new Journal({ file, clock, log: silentLog });
+    this.journal = new Journal({ file, clock, log: silentLog, ownUid: 0, userOf: (uid) => uid });
     const { broker, checkpoint, policy, ledger, refused } = this.port.status();
     this.headList = { broker, checkpoint, policy, ledger, refused };
   }

@@ -166,6 +166,8 @@ void describe('the checkpoint on a real disk', () => {
         file: journalFile(nodeFiles, `${folder}/events.jsonl`),
         clock: systemClock,
         log: silentLog,
+        ownUid: 0,
+        userOf: (uid) => uid,
       });
       await journal.open(0);
       journal.record({ type: 'broker', message: 'serving from memory' });

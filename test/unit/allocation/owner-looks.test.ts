@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Allocations } from '../../../src/allocation/allocations.js';
+import { Ledger } from '../../../src/allocation/ledger.js';
+import { OwnerLooks } from '../../../src/allocation/owner-looks.js';
 import type { OwnerPort } from '../../../src/allocation/ports.js';
 import { onceATurn } from '../../../src/platform/peer/owners.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { FakeClock } from '../../support/fake-clock.js';
 
 const GPU = 'v/gpu';
 const STRANGER = 4001;
@@ -134,6 +137,26 @@ describe('the owners of leases', () => {
     for (let pid = 100; pid < 300; pid += 1) looked.emptied.add(`/group-${String(pid)}`);
     await clock.advance(11_000);
     assert.deepEqual(allocations.leases(), [], 'an end that was put off is found by the look at everybody');
+  });
+
+  it('are looked for once, however many connections end together', async () => {
+    class WalkedLedger extends Ledger {
+      walks = 0;
+      override all(): ReturnType<Ledger['all']> {
+        this.walks += 1;
+        return super.all();
+      }
+    }
+    const ledger = new WalkedLedger();
+    const clock = new FakeClock();
+    const ports = { clock, ownUid: 0, userOf: (uid: number): number => uid, owners: new Looked().owners };
+    const looks = new OwnerLooks(ports, ledger, () => undefined);
+    for (let pid = 0; pid < 1024; pid += 1) looks.connectionEnded({ uid: STRANGER, pid });
+    await clock.advance(1);
+    assert.equal(ledger.walks, 1);
+    looks.connectionEnded({ uid: STRANGER, pid: PID });
+    await clock.advance(1);
+    assert.equal(ledger.walks, 2, 'and again for those that end later');
   });
 
   it('are looked at once in a turn, for all callers', async () => {

@@ -154,7 +154,8 @@ describe('a fault of the disk', () => {
         const budget = new StartBudget(clock);
         const settings = { writeDeadlineMs: 60_000, listIntervalMs: 1000, inlineListBytes: 1024 };
         const { store } = checkpointRig(disk, STATE, clock, { settings, leftMs: budget.leftMs });
-        const journal = new Journal({ file: journalFile(oneAtATime(disk), `${STATE}/events.jsonl`), clock, log });
+        const file = journalFile(oneAtATime(disk), `${STATE}/events.jsonl`);
+        const journal = new Journal({ file, clock, log, ownUid: 0, userOf: (uid) => uid });
         // The steps before it are answered.
         for (let at = 1; at <= 8; at += 1) disk.failAt(disk.operations.length + steps + at, 'hang');
         budget.begin(limitMs, spentMs);

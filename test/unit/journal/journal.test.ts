@@ -10,6 +10,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk } from '../../support/fake-disk.js';
 
 const FILE = '/state/events.jsonl';
+const users = { ownUid: 0, userOf: (uid: number): number => uid };
 
 interface Life {
   readonly journal: Journal;
@@ -24,7 +25,7 @@ async function newDisk(): Promise<FakeDisk> {
 
 async function live(disk: FakeDisk, eventSeq = 0): Promise<Life> {
   const clock = new FakeClock();
-  const journal = new Journal({ file: journalFile(oneAtATime(disk), FILE), clock, log: silentLog });
+  const journal = new Journal({ file: journalFile(oneAtATime(disk), FILE), clock, log: silentLog, ...users });
   await journal.open(eventSeq);
   await settled(clock, journal.restore());
   return { journal, clock };
@@ -62,7 +63,7 @@ describe('the journal', () => {
   it('numbers events from one, gives each its time, and keeps what was told before it was open', async () => {
     const disk = await newDisk();
     const clock = new FakeClock();
-    const journal = new Journal({ file: journalFile(disk, FILE), clock, log: silentLog });
+    const journal = new Journal({ file: journalFile(disk, FILE), clock, log: silentLog, ...users });
     journal.record({ type: 'broker', message: 'starting' });
     await clock.advance(1500);
     await journal.open(0);

@@ -7,7 +7,8 @@ import { FakeClock } from '../../support/fake-clock.js';
 function bench(): { readonly clock: FakeClock; readonly repeats: Repeats; readonly told: string[] } {
   const clock = new FakeClock();
   const told: string[] = [];
-  return { clock, told, repeats: new Repeats(clock, ({ message }) => told.push(message)) };
+  const users = { ownUid: 0, userOf: (uid: number): number => uid };
+  return { clock, told, repeats: new Repeats(clock, users, ({ message }) => told.push(message)) };
 }
 
 function refusal(message: string, plugin = 'DevicePlugin/a.b/c', reason = 'FLOOD_REGISTER'): EventDraft {
@@ -41,6 +42,42 @@ describe('repeated events', () => {
     repeats.offer(refusal('its own'));
     assert.deepEqual(told, ['of another', 'of another', 'of another', 'its own']);
     repeats.flush();
+  });
+
+  it('of leases of one user hide none of those of another', () => {
+    const { repeats, told } = bench();
+    const given = (uid: number, message: string): EventDraft => ({
+      ...refusal(message, undefined, ''),
+      type: 'allocated',
+      uid,
+    });
+    for (let nth = 0; nth < 20; nth += 1) repeats.offer(given(4001, 'often'));
+    for (const uid of [4002, 0]) repeats.offer(given(uid, `once to ${String(uid)}`));
+    assert.deepEqual(told, ['often', 'often', 'often', 'once to 4002', 'once to 0']);
+    repeats.flush();
+  });
+
+  it('of one ordinary user have a share, whatever names it makes, and those beyond are told together', async () => {
+    const { clock, repeats, told } = bench();
+    const refused = (nth: number, uid: number): EventDraft => ({
+      ...{ type: 'refused', reason: 'ENDPOINT_TOO_LONG', socket: `/${String(uid)}/${String(nth)}`, uid },
+      message: `${String(uid)}: ${String(nth)}`,
+    });
+    for (let nth = 0; nth < 5000; nth += 1) repeats.offer(refused(nth, 4001));
+    assert.equal(told.length, 256);
+    const plugin = 'DevicePlugin/a.b/c';
+    repeats.offer({ type: 'registered', reason: 'registered', plugin, message: 'a change of state', uid: 4001 });
+    for (const uid of [4002, 0]) repeats.offer(refused(1, uid));
+    assert.deepEqual(told.slice(256), ['a change of state', '4002: 1', '0: 1']);
+    await clock.advance(10_000);
+    assert.deepEqual(told.slice(259), ['4001: 4999 (4744 more about uid 4001 in 10 s, the last at 00:00:00Z)']);
+    for (let nth = 0; nth < 100; nth += 1) repeats.offer(refused(5000 + nth, 4001));
+    assert.equal(told.length, 260 + 20, 'two a second come back');
+    for (let nth = 0; nth < 5000; nth += 1) repeats.offer(refused(nth, 0));
+    const ofRoot = told.filter((message) => message.startsWith('0: '));
+    assert.equal(ofRoot.length, 1 + 5000, 'root has no share but all of it');
+    repeats.flush();
+    assert.equal(clock.pending, 0);
   });
 
   it('are bounded over any time: four in each ten seconds of a flood', async () => {

@@ -128,6 +128,36 @@ describe('the timeline', () => {
     assert.deepEqual(seqs(timeline.lastOf('honest')), [1, 61], 'those of 256 names are kept');
   });
 
+  it('keeps the history of a plugin however often its devices are given and come back, and some of the leases', () => {
+    const timeline = new Timeline();
+    timeline.add(event(1, 'honest', { type: 'registered' }));
+    timeline.add(event(2, 'honest', { type: 'refused' }));
+    for (let seq = 3; seq <= 2400; seq += 1) {
+      timeline.add(event(seq, 'honest', { type: seq % 2 === 0 ? 'allocated' : 'released', message: 'm'.repeat(300) }));
+    }
+    for (const kept of [timeline.lastOf('honest'), timeline.keptOf('honest'), timeline.since(0)])
+      assert.deepEqual(seqs(kept).slice(0, 2), [1, 2]);
+    const leases = seqs(timeline.lastOf('honest')).slice(2);
+    assert.ok(leases.length >= 10 && leases.length <= 18, `${String(leases.length)} events of leases`);
+    assert.equal(leases.at(-1), 2400);
+    assert.deepEqual(timeline.plugins(), ['honest']);
+  });
+
+  it('keeps what happened to the broker however many sockets without a plugin are refused', () => {
+    const timeline = new Timeline();
+    const own = ['broker', 'checkpoint', 'discovery', 'operator', 'policy'] as const;
+    for (const [nth, type] of own.entries()) timeline.add(event(nth + 1, '', { type }));
+    for (let seq = 6; seq <= 3000; seq += 1) {
+      const type = seq % 2 === 0 ? 'refused' : 'connection';
+      timeline.add(event(seq, '', { type, socket: `/s${String(seq)}` }));
+    }
+    assert.deepEqual(seqs(timeline.since(0)).slice(0, own.length), [1, 2, 3, 4, 5]);
+    assert.deepEqual(seqs(timeline.lives()), [1]);
+    assert.deepEqual(timeline.plugins(), []);
+    timeline.prepend([event(0, '', { type: 'checkpoint' })]);
+    assert.deepEqual(seqs(timeline.since(0)).slice(0, 3), [0, 1, 2]);
+  });
+
   it('keeps of each plugin what its bytes as they are written leave room for', () => {
     const timeline = new Timeline();
     const message = '\u0001'.repeat(170);
