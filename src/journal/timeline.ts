@@ -24,10 +24,10 @@ const MAX_OUTSIDERS = 256;
 const BYTES_PER_OUTSIDER = 8 * 1024;
 const OF_OUTSIDERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quarantine']);
 /**
- * The bytes of the events of leases of one plugin: users decide how often its devices are given and come back, and these are apart,
- * so that they push out nothing of the plugin's own life.
+ * Plugins with events of leases, which are apart: users decide how often devices are given and come back, and that is to push out
+ * nothing of the plugin's own life. As many of each plugin are kept as of that.
  */
-const BYTES_OF_LEASES = 8 * 1024;
+const MAX_LEASED = 512;
 
 /** The last events of one plugin. */
 class Row {
@@ -76,7 +76,7 @@ export class Timeline {
   }
 
   #addOfLease(event: BrokerEvent): void {
-    addTo(this.#ofLeases, event, BYTES_OF_LEASES, MAX_PLUGINS);
+    addTo(this.#ofLeases, event, BYTES_PER_PLUGIN, MAX_LEASED);
     // Its plugin is not silent.
     const own = this.#byPlugin.get(event.plugin);
     if (own !== undefined) enterLast(this.#byPlugin, event.plugin, own, MAX_PLUGINS);
