@@ -50,7 +50,6 @@ function world() {
       },
       enter: () => facts.noEntry,
       close: () => undefined,
-      remove: () => undefined,
     },
     options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
     openStreams: () => facts.streams,
