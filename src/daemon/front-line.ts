@@ -69,7 +69,8 @@ export class FrontLine {
     this.#kubelet = new KubeletSocket(paths.socket, { clock, guarding, unwatched: news.unwatched });
     this.owners = owners;
     const maxEntries = (): number => live.admission.maxPlugins;
-    const isStrangers = (name: string): boolean => strangerUserOf(core.offered.of(name)?.instance, parts) !== undefined;
+    const userOf = (name: string): number | undefined => strangerUserOf(core.offered.of(name)?.instance, parts);
+    const isStrangers = (name: string): boolean => userOf(name) !== undefined;
     this.front = new Front({
       resources: new KubeletResources({
         resources: core.offered,
@@ -77,6 +78,7 @@ export class FrontLine {
         ...{ live, consumers },
       }),
       owners,
+      userOf,
       wire: frontWire,
       kubelet: this.#kubelet,
       openSockets: (resource, service) =>

@@ -125,7 +125,7 @@ export class FrontCalls {
       const now = await this.#whenOpen('allocate', until, signal);
       const { instanceId } = now;
       // One that went unhealthy a moment ago is the plugin's to judge: the kubelet will learn of it.
-      this.#refuse(now, ids, 'unlisted');
+      await this.#refuse(now, ids, 'unlisted');
       try {
         owners.giving(resource, ids);
         const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
@@ -146,15 +146,15 @@ export class FrontCalls {
     const until = since + GATE_MS;
     const now = await this.#whenOpen('preStart', until, signal);
     gateWaited((clock.mono() - since) / 1000);
-    this.#refuse(now, ids, 'unhealthy');
+    await this.#refuse(now, ids, 'unhealthy');
     if (!now.options.preStartRequired) return wire.started;
     const limitMs = Math.max(1, Math.min(limits.preStartMs, until - clock.mono()));
     return this.#pass(now.instanceId, { method: 'PreStartContainer', request, limitMs }, signal);
   }
 
   /** Plugins answer for devices that they have not. @param from unhealthy: unlisted ones, too @throws FrontFailure */
-  #refuse(now: ResourceNow, ids: readonly string[], from: 'unlisted' | 'unhealthy'): void {
-    const health = this.#ports.wire.healthOf(now.list, ids);
+  async #refuse(now: ResourceNow, ids: readonly string[], from: 'unlisted' | 'unhealthy'): Promise<void> {
+    const health = await this.#ports.wire.healthInTurns(now.list, ids);
     const bad = ids.find((id) => (from === 'unhealthy' ? health.get(id) !== true : !health.has(id)));
     if (bad === undefined) return;
     const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';

@@ -17,13 +17,13 @@ export class FrontNews {
     this.#log = log;
   }
 
-  /** A resource has another state. */
-  readonly resourceChanged = (resource: string, { state, reason }: FrontView): void => {
+  /** A resource has another state. @param uid of its plugin, which may change it as often as it likes: its lines have a share */
+  readonly resourceChanged = (resource: string, { state, reason }: FrontView, uid: number | undefined): void => {
     const message = `${resource} towards the kubelet: ${state}${reason === '' ? '' : `, ${reason}`}`;
     this.#events.record({ type: 'front', plugin: pluginKey({ type: DEVICE_PLUGIN, name: resource }), message });
     const isBad = state === 'refused' || state === 'too-large';
-    if (isBad) this.#log.warn('front.state', message, { resource, state });
-    else this.#log.info('front.state', message, { resource, state });
+    if (isBad) this.#log.warn('front.state', message, { resource, state, uid });
+    else this.#log.info('front.state', message, { resource, state, uid });
   };
 
   /** A connection of the kubelet was over its budget. */

@@ -1,16 +1,19 @@
 // The front: every resource that is for the pods of the kubelet, before that kubelet.
 import type { Alarm } from '../kernel/clock.js';
+import { FairRoom } from '../kernel/fair-room.js';
 import type { Holding, ListListener } from '../model/device-list.js';
 import type { FrontState, FrontView } from '../model/front.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
-import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.js';
+import { FrontedResource } from './fronted-resource.js';
+import type { FrontedResourcePorts } from './fronted-resource-ports.js';
 import type { OwnersListener } from './owners.js';
+import { COMPOSING_TURNS } from './list-composer.js';
 import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
 
 /** The ports of the front. */
-export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations'> {
+export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations' | 'composing'> {
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
   /** Resources at most; further ones are not fronted: admission.maxPlugins of LiveConfig (config/live-config). */
@@ -22,6 +25,7 @@ export class Front implements RosterListener, ListListener, OwnersListener {
   readonly #ports: FrontPorts;
   readonly #resources = new Map<string, FrontedResource>();
   readonly #registrations: Registrations;
+  readonly #composing = new FairRoom(COMPOSING_TURNS);
   #speculation: Speculation;
   #alarm: Alarm | undefined;
   #isOpen = false;
@@ -60,6 +64,7 @@ export class Front implements RosterListener, ListListener, OwnersListener {
     const fronted = new FrontedResource(name, {
       ...this.#ports,
       registrations: this.#registrations,
+      composing: this.#composing,
       speculation: () => this.#speculation,
     });
     this.#resources.set(name, fronted);

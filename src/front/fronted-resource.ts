@@ -1,54 +1,23 @@
 // One resource in front of the kubelet: the lists it is told, on however many streams it has, and its calls.
-import { asError, type Alarm, type Clock } from '../kernel/clock.js';
-import type { Random } from '../kernel/random.js';
+import { asError, type Alarm } from '../kernel/clock.js';
 import type { DeviceMethod, DeviceOptions } from '../model/device-use.js';
 import type { FrontState, FrontView } from '../model/front.js';
 import { GRPC_STATUS } from '../model/reasons.js';
-import { FrontCalls, type FrontLimits } from './calls.js';
+import { FrontCalls } from './calls.js';
+import type { FrontedResourcePorts } from './fronted-resource-ports.js';
+import { ListComposer } from './list-composer.js';
 import { ListPace } from './list-pace.js';
 import {
   FrontFailure,
   type FrontAnswer,
-  type FrontedResources,
   type FrontedService,
-  type FrontOwners,
   type FrontSockets,
-  type FrontWire,
-  type Kubelet,
   type ListOut,
-  type OpenSockets,
   type ResourceNow,
 } from './ports.js';
 import { Registrar, type RegistrarState } from './registrar.js';
-import type { Registrations } from './registrations.js';
-import { standingOf, type Speculation } from './standing.js';
-import { compose, isWorse, LARGEST_LIST_BYTES, NOTHING, type Told } from './told.js';
-
-/** How a call ended, for metrics. */
-export type CallResult = 'ok' | 'failed';
-
-/** The ports of one resource. */
-export interface FrontedResourcePorts {
-  readonly resources: FrontedResources;
-  readonly owners: FrontOwners;
-  readonly wire: FrontWire;
-  readonly kubelet: Kubelet;
-  readonly openSockets: OpenSockets;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly limits: FrontLimits;
-  /** Whether resources known before a reboot are offered: Front (front/front). */
-  readonly speculation: () => Speculation;
-  readonly usesRegistry: boolean;
-  /** Shared by all resources. */
-  readonly registrations: Registrations;
-  /** Told of each change of the state: `FrontNews.resourceChanged` (front/front-news). */
-  readonly changed: (resource: string, view: FrontView) => void;
-  /** BrokerMetrics.frontCall (platform/metrics/broker-metrics). */
-  readonly called: (method: DeviceMethod, result: CallResult) => void;
-  /** How long a call waited for its plugin: BrokerMetrics.frontGate (platform/metrics/broker-metrics). */
-  readonly gateWaited: (seconds: number) => void;
-}
+import { standingOf } from './standing.js';
+import { isWorse, LARGEST_LIST_BYTES, NOTHING, type Told } from './told.js';
 
 /** A list sent to the kubelet so long ago has been processed, if it arrived. */
 const TAKEN_IN_MS = 5000;
@@ -63,10 +32,13 @@ export class FrontedResource implements FrontedService {
   readonly #calls: FrontCalls;
   readonly #sockets: FrontSockets;
   readonly #registrar: Registrar;
+  readonly #composer: ListComposer;
   readonly #streams = new Set<ListOut>();
   readonly #pace = new ListPace();
   /** The resource as known before the reboot, kept while it is speculated on: the broker forgets it when its grace is over. */
   #remembered: ResourceNow | undefined;
+  /** The user whose plugin spoke for it last. */
+  #uid: number | undefined;
   #told: Told = UNTOLD;
   #next: Told | undefined;
   /** When the kubelet was told last, on a stream that was open then or opened later. */
@@ -96,6 +68,7 @@ export class FrontedResource implements FrontedService {
         isAlive: (...asked) => ports.resources.isAlive(...asked),
       },
     });
+    this.#composer = new ListComposer({ ...ports, resource: name, ready: () => this.refresh() });
     this.#sockets = ports.openSockets(name, this);
     this.#registrar = new Registrar({
       ...ports,
@@ -175,11 +148,15 @@ export class FrontedResource implements FrontedService {
   /** Its facts changed, or the owners of its devices. */
   refresh(): void {
     if (this.#isClosed) return;
-    const { speculation, owners, wire } = this.#ports;
+    const { speculation, owners } = this.#ports;
     const now = this.#now();
     const standing = standingOf(now, speculation());
-    const told = compose(now, standing, owners.idsOf(this.name), wire);
+    const told = this.#composer.of(now, standing, owners.idsOf(this.name));
     this.#calls.changed();
+    if (told === 'later') {
+      this.#show(); // what was told stays until then
+      return;
+    }
     if (told === undefined || told.bytes.length === 0) {
       this.#registrar.isWanted = false;
       this.#tooLarge = undefined;
@@ -237,6 +214,7 @@ export class FrontedResource implements FrontedService {
   #now(): ResourceNow | undefined {
     const { resources, speculation } = this.#ports;
     const now = resources.now(this.name);
+    this.#uid = now?.uid ?? this.#uid;
     if (now !== undefined)
       this.#remembered = now.isHint && !now.isConfirmed && speculation() === 'on' ? now : undefined;
     return now ?? this.#remembered;
@@ -278,7 +256,7 @@ export class FrontedResource implements FrontedService {
     const isChange = state !== this.#view.state;
     const since = isChange ? this.#ports.clock.wall() : this.#view.since;
     this.#view = { state, reason, since, told: { healthy, unhealthy } };
-    if (isChange) this.#ports.changed(this.name, this.#view);
+    if (isChange) this.#ports.changed(this.name, this.#view, this.#uid);
   }
 
   #state(): { readonly state: FrontState; readonly reason: string } {

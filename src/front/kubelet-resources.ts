@@ -1,5 +1,6 @@
 // The resources that are for the pods of the kubelet: the instance that speaks for each of them, and the calls to its plugin.
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
+import { uidBehind } from '../model/instance.js';
 import type { DeviceCall, FrontedResources, ResourceNow } from './ports.js';
 
 /** The sources of resources. */
@@ -28,9 +29,10 @@ export class KubeletResources implements FrontedResources {
     if (!this.#isTheirs(resource)) return undefined;
     const served = this.#ports.resources.of(resource);
     if (served?.list === undefined) return undefined;
-    const { id, state, reason, isHint, isConfirmed, facts } = served.instance;
+    const { instance } = served;
+    const { id, state, reason, isHint, isConfirmed, facts } = instance;
     const { raw, devices, healthy } = served.list;
-    const known = { state, reason, isHint, isConfirmed, devices, healthy };
+    const known = { uid: uidBehind(instance), state, reason, isHint, isConfirmed, devices, healthy };
     return { ...known, instanceId: id, list: raw, options: optionsOf(facts) };
   }
 

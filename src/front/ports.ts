@@ -6,6 +6,8 @@ import type { Reason } from '../model/reasons.js';
 /** The broker's facts about a resource at this moment: the instance that speaks for it, and its last list. */
 export interface ResourceNow {
   readonly instanceId: string;
+  /** The user as which its plugin runs; undefined: not known. */
+  readonly uid?: number | undefined;
   readonly state: PluginState;
   readonly reason: Reason;
   /** From the checkpoint of another boot and not confirmed since. */
@@ -47,10 +49,14 @@ export interface FrontWire {
   idsOf(method: DeviceMethod, request: Buffer): readonly string[];
   /** The devices of a list by id, with whether they are healthy: those of the given ids that it has. */
   healthOf(list: Buffer, ids: readonly string[]): ReadonlyMap<string, boolean>;
+  /** The same, giving way to others while the list is long. Rejects where `healthOf` throws. */
+  healthInTurns(list: Buffer, ids: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
   /** Whether a device that is healthy in one list is not in the other. */
   isWorse(before: Buffer, next: Buffer): boolean;
   /** The list with all its devices unhealthy, if that is wanted, and with further unhealthy ones at its end. */
   compose(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Buffer;
+  /** The same, giving way to others while the list is long. Rejects where `compose` throws. */
+  composeInTurns(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Promise<Buffer>;
   /** An answer of GetPreferredAllocation that prefers nothing. */
   readonly noPreference: Buffer;
   /** The answer of PreStartContainer. */

@@ -135,6 +135,8 @@ export class Registrar {
     let isCalled = false;
     try {
       await sockets.ensure();
+      // Another kubelet that came meanwhile would be called twice, and one is not to hear of what is not offered any more.
+      if (!this.#isFor(incarnation)) return 0;
       isCalled = true;
       await withDeadline(
         clock,
@@ -160,6 +162,11 @@ export class Registrar {
     if (!this.#isWanted) this.#leave(); // while it was being called
     if (usesRegistry) this.#noEntry = sockets.enter();
     return STREAM_MS;
+  }
+
+  /** Whether this kubelet is there, and is to know the resource. */
+  #isFor(incarnation: string): boolean {
+    return this.#isWanted && this.#ports.kubelet.incarnation() === incarnation;
   }
 
   #leave(): void {

@@ -31,19 +31,32 @@ export function compose(
 ): Told | undefined {
   if (told === 'nothing') return undefined;
   if (told === 'goodbye' || now === undefined) return NOTHING;
-  let vanished: readonly string[] = [];
-  if (held.length > 0) {
-    const listed = wire.healthOf(now.list, held);
-    vanished = held.filter((id) => !listed.has(id));
-  }
-  const isAllUnhealthy = told === 'unhealthy';
-  const isAsReported = !isAllUnhealthy && vanished.length === 0;
-  const healthy = isAllUnhealthy ? 0 : now.healthy;
-  return {
-    bytes: isAsReported ? now.list : wire.compose(now.list, isAllUnhealthy, vanished),
-    healthy,
-    unhealthy: now.devices + vanished.length - healthy,
-  };
+  const vanished = held.length === 0 ? [] : unlisted(held, wire.healthOf(now.list, held));
+  const isAsReported = told === 'reported' && vanished.length === 0;
+  const bytes = isAsReported ? now.list : wire.compose(now.list, told === 'unhealthy', vanished);
+  return counted(now, told, vanished, bytes);
+}
+
+/** The same of a list that is told, giving way to others while it is long. Rejects where `compose` throws. */
+export async function composeInTurns(
+  now: ResourceNow,
+  { told }: { readonly told: 'reported' | 'unhealthy' },
+  held: readonly string[],
+  wire: FrontWire,
+): Promise<Told> {
+  const vanished = held.length === 0 ? [] : unlisted(held, await wire.healthInTurns(now.list, held));
+  const isAsReported = told === 'reported' && vanished.length === 0;
+  const bytes = isAsReported ? now.list : await wire.composeInTurns(now.list, told === 'unhealthy', vanished);
+  return counted(now, told, vanished, bytes);
+}
+
+function unlisted(held: readonly string[], listed: ReadonlyMap<string, boolean>): readonly string[] {
+  return held.filter((id) => !listed.has(id));
+}
+
+function counted(now: ResourceNow, told: Standing['told'], vanished: readonly string[], bytes: Buffer): Told {
+  const healthy = told === 'unhealthy' ? 0 : now.healthy;
+  return { bytes, healthy, unhealthy: now.devices + vanished.length - healthy };
 }
 
 /**

@@ -28,8 +28,10 @@ export const NO_OWNERS: FrontOwners = {
 export const WIRE: FrontWire = {
   idsOf: () => [],
   healthOf: () => new Map([['d', true]]),
+  healthInTurns: () => Promise.resolve(new Map([['d', true]])),
   isWorse: () => false,
   compose: () => LIST,
+  composeInTurns: () => Promise.resolve(LIST),
   noPreference: LIST,
   started: LIST,
 };

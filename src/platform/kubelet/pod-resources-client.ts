@@ -6,9 +6,10 @@ import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { kubeletsOwn } from './kubelets-own.js';
+import { nextTurn } from '../time/next-turn.js';
+import { AllocatableReader } from '../wire/allocatable-reader.js';
 import { Reader } from '../wire/reader.js';
 import {
-  AllocatableResourcesResponse,
   GetPodResourcesRequest,
   GetPodResourcesResponse,
   ListPodResourcesResponse,
@@ -17,6 +18,8 @@ import {
 
 /** All pods of a node, with all they have. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+/** Bytes that are decoded at once: a node has its pods by the hundred, and a plugin as many devices as its list has room for. */
+const SLICE_BYTES = 64 * 1024;
 const NOTHING = Buffer.alloc(0);
 const ANSWER = 'ListPodResourcesResponse';
 
@@ -27,14 +30,20 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
   const answers = kubeletAnswers(socket, guarding);
   return {
     list: async (limitMs, signal) => {
-      const pods = await answers.list(limitMs, signal);
-      const bytes = Buffer.concat(pods.map((pod) => pod.bytes));
-      return decoded(() => ListPodResourcesResponse.decode(bytes)).podResources.flatMap(holdingsOf);
+      const holdings: PodHolding[] = [];
+      const giveWay = slicer();
+      for (const { bytes } of await answers.list(limitMs, signal)) {
+        const { podResources } = decoded(() => ListPodResourcesResponse.decode(bytes));
+        for (const pod of podResources) holdings.push(...holdingsOf(pod));
+        await giveWay(bytes.length);
+      }
+      return holdings;
     },
     usable: async (limitMs, signal) => {
       const bytes = await answers.allocatable(limitMs, signal);
-      const { devices } = decoded(() => AllocatableResourcesResponse.decode(bytes));
-      return new Set(devices.filter(({ deviceIds }) => deviceIds.length > 0).map(({ resourceName }) => resourceName));
+      const reader = new AllocatableReader(bytes);
+      while (!decoded(() => reader.readSlice())) await nextTurn();
+      return reader.resources;
     },
     get: async (namespace, pod, limitMs, signal) => {
       const bytes = await answers.get(namespace, pod, limitMs, signal);
@@ -61,7 +70,7 @@ export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswe
   return {
     list: async (limitMs, signal) => {
       const bytes = await call(podResourcesListerService.List.path, NOTHING, limitMs, signal);
-      return decoded(() => podsIn(bytes));
+      return podsIn(bytes);
     },
     allocatable: (limitMs, signal) =>
       call(podResourcesListerService.GetAllocatableResources.path, NOTHING, limitMs, signal),
@@ -87,18 +96,32 @@ function isUnknownPod(failure: unknown): boolean {
   );
 }
 
-/** An answer of List cut into its pods, each of which is an answer of List again. @throws WireError */
-function podsIn(bytes: Buffer): KubeletPod[] {
+/** An answer of List cut into its pods, each of which is an answer of List again. Rejects with CallFailed. */
+async function podsIn(bytes: Buffer): Promise<KubeletPod[]> {
   const reader = new Reader(bytes);
   const pods: KubeletPod[] = [];
+  const giveWay = slicer();
   while (reader.pos < bytes.length) {
     const from = reader.pos;
-    reader.skip(reader.tag(ANSWER), ANSWER);
-    const field = bytes.subarray(from, reader.pos);
-    const [pod = { namespace: '', name: '' }] = ListPodResourcesResponse.decode(field).podResources;
-    pods.push({ namespace: pod.namespace, name: pod.name, bytes: field });
+    const [pod = { namespace: '', name: '' }] = decoded(() => {
+      reader.skip(reader.tag(ANSWER), ANSWER);
+      return ListPodResourcesResponse.decode(bytes.subarray(from, reader.pos)).podResources;
+    });
+    pods.push({ namespace: pod.namespace, name: pod.name, bytes: bytes.subarray(from, reader.pos) });
+    await giveWay(reader.pos - from);
   }
   return pods;
+}
+
+/** Makes a function that is called after each piece of decoding with its bytes, and now and then gives way to others. */
+function slicer(): (bytes: number) => Promise<void> | undefined {
+  let left = SLICE_BYTES;
+  return (bytes) => {
+    left -= bytes;
+    if (left > 0) return undefined;
+    left = SLICE_BYTES;
+    return nextTurn();
+  };
 }
 
 function holdingsOf({ namespace, name: pod, containers }: Pod): PodHolding[] {

@@ -11,7 +11,7 @@ const MAX_DUPLICATES = 10;
 /** Different health texts and NUMA sets that are shared between devices. */
 const MAX_SHARED = 64;
 /** Nodes of one device that are kept; no machine has a device that is near more of them. */
-const MAX_NODES = 64;
+export const MAX_NODES = 64;
 
 const NO_NODES: readonly number[] = [];
 

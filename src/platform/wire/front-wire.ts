@@ -2,7 +2,8 @@
 import type { FrontWire } from '../../front/ports.js';
 import { HEALTHY, type Device } from '../../model/device.js';
 import type { DeviceMethod } from '../../model/device-use.js';
-import { readDevices } from './device-list-reader.js';
+import { nextTurn } from '../time/next-turn.js';
+import { MAX_NODES, readDevices } from './device-list-reader.js';
 import { DeviceWalk } from './device-walk.js';
 import {
   AllocateRequest,
@@ -14,6 +15,11 @@ import {
 
 /** The other health. */
 const UNHEALTHY = 'Unhealthy';
+/**
+ * In a list of more bytes it is left out, which a kubelet reads the same: two bytes more of each device would bring it over what a
+ * kubelet takes, and then it would go on with the healthy devices of the list before.
+ */
+const ROOM_FOR_HEALTH = 3 * 1024 * 1024;
 
 /** Reads and composes. */
 export const frontWire: FrontWire = {
@@ -21,33 +27,69 @@ export const frontWire: FrontWire = {
     if (method === 'PreStartContainer') return PreStartContainerRequest.decode(request).devicesIds;
     return AllocateRequest.decode(request).containerRequests.flatMap((container) => container.devicesIds);
   },
-  healthOf: (list, ids) => {
-    const found = new Map<string, boolean>();
-    const wanted = new Set(ids);
-    const lengths = new Set(ids.map((id) => Buffer.byteLength(id)));
-    // A kubelet waits for this, and a list may have 200,000 devices: nothing is made of those that nobody asks about.
-    const walk = new DeviceWalk(list, Infinity, ({ idStart, idEnd, isHealthy }) => {
-      if (!lengths.has(idEnd - idStart)) return;
-      const id = list.toString('utf8', idStart, idEnd);
-      if (wanted.has(id)) found.set(id, isHealthy);
-    });
-    while (!walk.readSlice());
-    return found;
-  },
+  healthOf: (list, ids) => atOnce(looking(list, ids)),
+  healthInTurns: (list, ids) => inTurns(looking(list, ids)),
   isWorse: (before, next) => {
     const now = healthy(next);
     return [...healthy(before)].some((id) => !now.has(id));
   },
-  compose: (list, isAllUnhealthy, vanished) => {
-    const gone: readonly Device[] = vanished.map((id) => ({ id, health: UNHEALTHY, numaNodes: [] }));
-    // Messages of one type put one after the other are one message: the plugin's own bytes stay as they are.
-    if (!isAllUnhealthy) return Buffer.concat([list, encoded(gone)]);
-    return encoded([...readDevices(list).map((device) => ({ ...device, health: UNHEALTHY })), ...gone]);
-  },
+  compose: (list, isAllUnhealthy, vanished) => atOnce(composing(list, isAllUnhealthy, vanished)),
+  composeInTurns: (list, isAllUnhealthy, vanished) => inTurns(composing(list, isAllUnhealthy, vanished)),
   // One entry for the one container that a kubelet asks about.
   noPreference: PreferredAllocationResponse.encode({ containerResponses: [{ deviceIds: [] }] }),
   started: PreStartContainerResponse.encode({}),
 };
+
+/** Work on a list, which may have 200,000 devices, in slices of about a millisecond. */
+type Slices<T> = Generator<undefined, T, undefined>;
+
+function atOnce<T>(work: Slices<T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
+
+async function inTurns<T>(work: Slices<T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}
+
+/** The health of these devices. Nothing is made of those that nobody asks about. */
+function* looking(list: Buffer, ids: readonly string[]): Slices<ReadonlyMap<string, boolean>> {
+  const found = new Map<string, boolean>();
+  const wanted = new Set(ids);
+  const lengths = new Set(ids.map((id) => Buffer.byteLength(id)));
+  const walk = new DeviceWalk(list, Infinity, ({ idStart, idEnd, isHealthy }) => {
+    if (!lengths.has(idEnd - idStart)) return;
+    const id = list.toString('utf8', idStart, idEnd);
+    if (wanted.has(id)) found.set(id, isHealthy);
+  });
+  while (!walk.readSlice()) yield;
+  return found;
+}
+
+function* composing(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Slices<Buffer> {
+  const gone = encoded(vanished.map((id) => ({ id, health: UNHEALTHY, numaNodes: [] })));
+  // Messages of one type put one after the other are one message: the plugin's own bytes stay as they are.
+  if (!isAllUnhealthy) return Buffer.concat([list, gone]);
+  const parts: Buffer[] = [];
+  const slice: Device[] = [];
+  const health = list.length > ROOM_FOR_HEALTH ? '' : UNHEALTHY;
+  const walk = new DeviceWalk(list, Infinity, ({ idStart, idEnd, nodes, nodeCount }) => {
+    const numaNodes = nodes.slice(0, Math.min(nodeCount, MAX_NODES));
+    slice.push({ id: list.toString('utf8', idStart, idEnd), health, numaNodes });
+  });
+  for (let isRead = false; !isRead;) {
+    isRead = walk.readSlice();
+    parts.push(encoded(slice.splice(0)));
+    if (!isRead) yield;
+  }
+  return Buffer.concat([...parts, gone]);
+}
 
 /** Ids of the healthy devices of a list. */
 function healthy(list: Buffer): ReadonlySet<string> {

@@ -43,11 +43,11 @@ export function servePodResources({ directory, devices, pods, faults, say }: Pod
       if (pod === undefined) throw new Error(`pod ${podName} in namespace ${podNamespace} not found`);
       return { podResources: shown(pod) };
     },
+    // One entry for each device, as the kubelet has it (pkg/kubelet/cm/container_manager_linux.go).
     GetAllocatableResources: () => ({
-      devices: [...devices.snapshot().registered].map(([resource, ids]) => ({
-        resourceName: resource,
-        deviceIds: ids,
-      })),
+      devices: [...devices.snapshot().registered].flatMap(([resource, ids]) =>
+        ids.map((id) => ({ resourceName: resource, deviceIds: [id] })),
+      ),
     }),
   };
   const { 'v1.PodResourcesLister': api } = loadServices('podresources/v1/podresources.proto', {

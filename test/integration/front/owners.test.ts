@@ -43,7 +43,7 @@ describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
     const pods = (await merged.list()).podResources.map(({ containers }) => containers[0]?.devices[0]?.resourceName);
     assert.deepEqual(pods, [RESOURCE, 'local.example/x']);
     const usable = (await merged.allocatable()).devices.map(({ resourceName }) => resourceName);
-    assert.deepEqual(usable, [RESOURCE, 'local.example/x', 'local.example/x']);
+    assert.deepEqual(usable, [RESOURCE, RESOURCE, 'local.example/x', 'local.example/x']);
     merged.close();
     const { why } = await world.broker.admin.explain(RESOURCE, '');
     assert.match(why, /Towards the kubelet it is fronted: .* default\/p\/c has dev-\d\./);

@@ -55,7 +55,8 @@ function world() {
     wire: {
       ...WIRE,
       idsOf: () => facts.ids,
-      healthOf: () => new Map(Object.entries(facts.health)),
+      healthOf: () => assert.fail('a list may be long: it is read in turns'),
+      healthInTurns: () => Promise.resolve(new Map(Object.entries(facts.health))),
       started: Buffer.from('started'),
     },
     limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },

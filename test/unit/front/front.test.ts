@@ -30,6 +30,7 @@ function world() {
     },
     owners: { ...NO_OWNERS, idsOf: (name) => held.get(name) ?? [] },
     wire: WIRE,
+    userOf: () => undefined,
     kubelet: {
       incarnation: () => incarnation,
       register: (resource) => {

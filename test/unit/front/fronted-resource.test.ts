@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FrontedResource } from '../../../src/front/fronted-resource.js';
+import { COMPOSING_TURNS } from '../../../src/front/list-composer.js';
 import { Registrations } from '../../../src/front/registrations.js';
 import type { FrontedService, ListOut, ResourceNow } from '../../../src/front/ports.js';
+import { FairRoom } from '../../../src/kernel/fair-room.js';
 import type { DeviceOptions } from '../../../src/model/device-use.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
@@ -42,7 +44,9 @@ function world(now: ResourceNow = READY) {
       isAlive: () => Promise.resolve(true),
     },
     owners: NO_OWNERS,
-    wire: WIRE,
+    wire: { ...WIRE, composeInTurns: () => Promise.resolve(Buffer.from('all unhealthy')) },
+    userOf: () => undefined,
+    composing: new FairRoom(COMPOSING_TURNS),
     kubelet: {
       incarnation: () => 'k1',
       register: (_resource, _endpoint, options) => {
@@ -109,6 +113,19 @@ describe('a list that is too large for the kubelet', () => {
     facts.now = undefined;
     resource.refresh();
     assert.deepEqual([resource.view.state, resource.view.reason], ['off', 'it has no devices now']);
+    await resource.close(0);
+  });
+});
+
+describe('a long list that is not told as its plugin sent it', () => {
+  it('is told when it was read in turns, and the list before it stays meanwhile', async () => {
+    const { facts, resource, settle } = world();
+    await settle();
+    facts.now = { ...READY, state: 'quarantined', list: Buffer.alloc(1024 * 1024) };
+    resource.refresh();
+    assert.deepEqual([facts.heard, resource.view.told], [['list'], { healthy: 1, unhealthy: 0 }]);
+    await settle();
+    assert.deepEqual([facts.heard, resource.view.told], [['list', 'list'], { healthy: 0, unhealthy: 1 }]);
     await resource.close(0);
   });
 });

@@ -18,6 +18,7 @@ function world() {
     noEntry: undefined as string | undefined,
     never: false,
     during: (): void => undefined,
+    binding: (): void => undefined,
   };
   const states: RegistrarState[] = [];
   const reasons: string[] = [];
@@ -42,7 +43,11 @@ function world() {
     },
     sockets: {
       endpoint: 'a.sock',
-      ensure: () => (facts.unserved === undefined ? Promise.resolve() : Promise.reject(new Error(facts.unserved))),
+      ensure: async () => {
+        if (facts.unserved !== undefined) throw new Error(facts.unserved);
+        await Promise.resolve();
+        facts.binding();
+      },
       enter: () => facts.noEntry,
       close: () => undefined,
     },
@@ -93,6 +98,30 @@ describe('the registrar of the front', () => {
     registrar.look();
     await settle();
     assert.equal(facts.registers, 3);
+    registrar.close();
+  });
+
+  it('calls a kubelet once that comes in the place of another while the sockets are being made', async () => {
+    const { facts, registrar, settle, states } = world();
+    facts.binding = () => {
+      if (facts.incarnation === 'k2') return;
+      facts.incarnation = 'k2';
+      registrar.look();
+    };
+    registrar.isWanted = true;
+    await settle();
+    registrar.look();
+    await settle();
+    assert.deepEqual([facts.registers, states.at(-1)], [1, 'fronted']);
+    registrar.close();
+  });
+
+  it('does not call a kubelet about a resource that has no devices any more when its sockets are there', async () => {
+    const { facts, registrar, settle } = world();
+    facts.binding = () => void (registrar.isWanted = false);
+    registrar.isWanted = true;
+    await settle();
+    assert.equal(facts.registers, 0);
     registrar.close();
   });
 

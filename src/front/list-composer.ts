@@ -1,0 +1,90 @@
+// The list that one resource tells the kubelet. Where that is not its plugin's own, the plugin's list has to be read, which may have
+// 200,000 devices: a long one is read in turns with everything else, once for each change of what it is made of, and one after
+// the other: a plugin decides how often its state changes, and a user how many such plugins it has.
+import type { FairRoom, RoomLimits } from '../kernel/fair-room.js';
+import type { FrontWire, ResourceNow } from './ports.js';
+import type { Standing } from './standing.js';
+import { compose, composeInTurns, NOTHING, type Told } from './told.js';
+
+/** Bytes of a list that is read whenever it is needed: a quarter of a millisecond. */
+const SHORT_BYTES = 16 * 1024;
+
+/** The owner of the turns of root and the broker's user. */
+const TRUSTED = -1;
+/** One long list at a time, and beside it one of ordinary users, who take turns. */
+export const COMPOSING_TURNS: RoomLimits = { trusted: 1, other: 1, others: 1, isTrusted: (owner) => owner === TRUSTED };
+
+/** The ports of the composer, of FrontedResource (front/fronted-resource). */
+export interface ListComposerPorts {
+  readonly resource: string;
+  readonly wire: FrontWire;
+  /** The turns of all resources, within COMPOSING_TURNS: Front (front/front). */
+  readonly composing: FairRoom;
+  /** The ordinary user whose plugin speaks for a resource; undefined: it is root's, or the broker's own user's. */
+  readonly userOf: (resource: string) => number | undefined;
+  /** A list that was not at hand is now: `of` is to be asked again. */
+  readonly ready: () => void;
+}
+
+/** All that a list is made of. */
+interface Facts {
+  readonly now: ResourceNow;
+  readonly told: 'reported' | 'unhealthy';
+  readonly held: readonly string[];
+}
+
+/** Composes the lists of one resource. */
+export class ListComposer {
+  readonly #ports: ListComposerPorts;
+  /** The newest long list that was composed, while such lists are told. */
+  #newest: { readonly facts: Facts; readonly list: Told } | undefined;
+  #isAtWork = false;
+
+  constructor(ports: ListComposerPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * The list for the present facts; the one before where it is not at hand, and its successor is told of by `ready`.
+   *
+   * @param held see `compose` (front/told)
+   * @returns undefined when nothing is to be told; `later` when no list is at hand
+   */
+  of(
+    now: ResourceNow | undefined,
+    { told }: Pick<Standing, 'told'>,
+    held: readonly string[],
+  ): Told | 'later' | undefined {
+    const isTold = told === 'unhealthy' || (told === 'reported' && held.length > 0);
+    if (now === undefined || !isTold || now.list.length <= SHORT_BYTES) {
+      this.#newest = undefined;
+      return compose(now, { told }, held, this.#ports.wire);
+    }
+    const facts = { now, told, held };
+    if (this.#newest !== undefined && isSame(this.#newest.facts, facts)) return this.#newest.list;
+    if (!this.#isAtWork) void this.#work(facts);
+    return this.#newest === undefined ? 'later' : this.#newest.list;
+  }
+
+  async #work({ now, told, held }: Facts): Promise<void> {
+    const { resource, wire, composing, userOf, ready } = this.#ports;
+    this.#isAtWork = true;
+    const leave = await composing.take(userOf(resource) ?? TRUSTED);
+    // A list of the checkpoint that this version reads otherwise is none.
+    const list = await composeInTurns(now, { told }, held, wire).catch(() => NOTHING);
+    this.#isAtWork = false;
+    leave();
+    this.#newest = { facts: { now, told, held }, list };
+    ready();
+  }
+}
+
+/** Whether the same list is made of both. */
+function isSame(one: Facts, other: Facts): boolean {
+  return (
+    one.now.list === other.now.list &&
+    one.told === other.told &&
+    one.held.length === other.held.length &&
+    one.held.every((id, nth) => id === other.held[nth])
+  );
+}

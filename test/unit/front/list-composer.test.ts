@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { COMPOSING_TURNS, ListComposer } from '../../../src/front/list-composer.js';
+import type { FrontWire, ResourceNow } from '../../../src/front/ports.js';
+import { compose } from '../../../src/front/told.js';
+import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { FairRoom } from '../../../src/kernel/fair-room.js';
+import { frontWire } from '../../../src/platform/wire/front-wire.js';
+import { eventually } from '../../support/eventually.js';
+import { READY } from '../../support/front-ports.js';
+
+const MANY = 20_000;
+
+/** A long list, as its plugin sent it. */
+function longList(prefix = 'd'): ResourceNow {
+  const devices = Array.from({ length: MANY }, (_, nth) => ({
+    id: `${prefix}${String(nth)}`,
+    health: 'Healthy',
+    topology: { nodes: [{ id: nth % 2 }] },
+  }));
+  return { ...READY, list: ListAndWatchResponse.encode({ devices }), devices: MANY, healthy: MANY };
+}
+
+/** A composer, with how often a list was read and how often one is at hand. */
+function world(wire: FrontWire = frontWire, composing = new FairRoom(COMPOSING_TURNS), user?: number) {
+  const facts = { reads: 0, ready: 0 };
+  const composer = new ListComposer({
+    resource: 'example.com/a',
+    composing,
+    userOf: () => user,
+    ready: () => {
+      facts.ready++;
+    },
+    wire: {
+      ...wire,
+      healthOf: () => assert.fail('a long list is not read in one turn'),
+      compose: () => assert.fail('a long list is not composed in one turn'),
+      healthInTurns: (...given) => {
+        facts.reads++;
+        return wire.healthInTurns(...given);
+      },
+      composeInTurns: (list, isAllUnhealthy, vanished) => {
+        if (isAllUnhealthy) facts.reads++;
+        return wire.composeInTurns(list, isAllUnhealthy, vanished);
+      },
+    },
+  });
+  const isReady = (times: number): Promise<unknown> =>
+    eventually(`it was composed ${String(times)} times`, () => facts.ready === times, { everyMs: 1 });
+  return { composer, facts, isReady };
+}
+
+describe('a long list for the kubelet', () => {
+  for (const [told, held] of [
+    ['unhealthy', []],
+    ['unhealthy', ['d1', 'gone']],
+    ['reported', ['d1', 'gone']],
+    ['reported', ['d1']],
+  ] as const) {
+    it(`is composed in turns with everything else (${told}, pods have ${String(held.length)})`, async () => {
+      const { composer, facts, isReady } = world();
+      const now = longList();
+      let turns = 0;
+      const count = (): void => {
+        turns++;
+        if (facts.ready === 0) setImmediate(count);
+      };
+      setImmediate(count);
+      assert.equal(composer.of(now, { told }, held), 'later');
+      await isReady(1);
+      assert.ok(turns >= MANY / 2000, `${String(turns)} turns of the loop`);
+      const done = composer.of(now, { told }, held);
+      assert.deepEqual(done, compose(now, { told }, held, frontWire));
+    });
+  }
+
+  it('is read once for each change, however often it is asked for', async () => {
+    const { composer, facts, isReady } = world();
+    const now = longList();
+    for (let nth = 0; nth < 100; nth++) composer.of({ ...now, reason: 'registered' }, { told: 'unhealthy' }, ['d1']);
+    await isReady(1);
+    const first = composer.of(now, { told: 'unhealthy' }, ['d1']);
+    for (let nth = 0; nth < 100; nth++) assert.equal(composer.of({ ...now }, { told: 'unhealthy' }, ['d1']), first);
+    assert.equal(facts.reads, 2, 'for what pods have, and to be composed');
+  });
+
+  it('stays as it was composed last until its successor is at hand', async () => {
+    const { composer, isReady } = world();
+    const [now, next] = [longList(), longList('e')];
+    composer.of(now, { told: 'reported' }, ['gone']);
+    await isReady(1);
+    const first = composer.of(now, { told: 'reported' }, ['gone']);
+    assert.equal(composer.of(next, { told: 'reported' }, ['gone']), first);
+    await isReady(2);
+    assert.deepEqual(
+      composer.of(next, { told: 'reported' }, ['gone']),
+      compose(next, { told: 'reported' }, ['gone'], frontWire),
+    );
+  });
+
+  it('is at hand at once where it need not be read, and is composed anew after that', async () => {
+    const { composer, isReady } = world();
+    const now = longList();
+    composer.of(now, { told: 'reported' }, ['gone']);
+    await isReady(1);
+    const plain = composer.of(now, { told: 'reported' }, []);
+    assert.equal(typeof plain === 'object' && plain.bytes, now.list);
+    assert.equal(composer.of(now, { told: 'reported' }, ['gone']), 'later');
+    await isReady(2);
+  });
+
+  it('of an ordinary user keeps none of root waiting, and one of its own', async () => {
+    const turns = new FairRoom(COMPOSING_TURNS);
+    let goOn = (): void => undefined;
+    const hangs = new Promise<void>((resolve) => (goOn = resolve));
+    const slow = { ...frontWire, composeInTurns: async () => (await hangs, Buffer.alloc(1)) };
+    const first = world(slow, turns, 4001);
+    const second = world(frontWire, turns, 4001);
+    const roots = world(frontWire, turns);
+    for (const { composer } of [first, second, roots]) composer.of(longList(), { told: 'unhealthy' }, []);
+    await roots.isReady(1);
+    assert.deepEqual([first.facts.ready, second.facts.ready, second.facts.reads], [0, 0, 0]);
+    goOn();
+    await second.isReady(1);
+  });
+
+  it('that this version reads otherwise is none', async () => {
+    const { composer, isReady } = world();
+    const now = { ...READY, list: Buffer.alloc(64 * 1024, 0xff) };
+    composer.of(now, { told: 'unhealthy' }, []);
+    await isReady(1);
+    const told = composer.of(now, { told: 'unhealthy' }, []);
+    assert.equal(typeof told === 'object' && told.bytes.length, 0);
+  });
+});
