@@ -6,9 +6,10 @@ import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { kubeletsOwn } from './kubelets-own.js';
+import { nextTurn } from '../time/next-turn.js';
+import { AllocatableWalk } from '../wire/allocatable-walk.js';
 import { Reader } from '../wire/reader.js';
 import {
-  AllocatableResourcesResponse,
   GetPodResourcesRequest,
   GetPodResourcesResponse,
   ListPodResourcesResponse,
@@ -32,9 +33,8 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
       return decoded(() => ListPodResourcesResponse.decode(bytes)).podResources.flatMap(holdingsOf);
     },
     usable: async (limitMs, signal) => {
-      const bytes = await answers.allocatable(limitMs, signal);
-      const { devices } = decoded(() => AllocatableResourcesResponse.decode(bytes));
-      return new Set(devices.filter(({ deviceIds }) => deviceIds.length > 0).map(({ resourceName }) => resourceName));
+      const parts = await answers.allocatable(limitMs, signal);
+      return new Set(parts.filter(({ hasIds }) => hasIds).map(({ resource }) => resource));
     },
     get: async (namespace, pod, limitMs, signal) => {
       const bytes = await answers.get(namespace, pod, limitMs, signal);
@@ -63,8 +63,12 @@ export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswe
       const bytes = await call(podResourcesListerService.List.path, NOTHING, limitMs, signal);
       return decoded(() => podsIn(bytes));
     },
-    allocatable: (limitMs, signal) =>
-      call(podResourcesListerService.GetAllocatableResources.path, NOTHING, limitMs, signal),
+    allocatable: async (limitMs, signal) => {
+      const { path } = podResourcesListerService.GetAllocatableResources;
+      const walk = new AllocatableWalk(await call(path, NOTHING, limitMs, signal));
+      while (!decoded(() => walk.readSlice())) await nextTurn();
+      return walk.parts;
+    },
     get: async (podNamespace, podName, limitMs, signal) => {
       const request = GetPodResourcesRequest.encode({ podName, podNamespace });
       try {
