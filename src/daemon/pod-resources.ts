@@ -13,16 +13,17 @@ import { podResourcesSocket, type PodResourcesSocketPorts } from '../platform/li
 import { partsOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
-import { LeaseAnswers, usableLists } from '../podresources/lease-answers.js';
+import { LeaseAnswers } from '../podresources/lease-answers.js';
 import { CallerRates } from '../podresources/caller-rates.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
+import { usableLists } from '../podresources/usable-lists.js';
 
 /** The parts of PodResources. */
 export interface PodResourcesParts
   extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed' | keyof UserFacts>, Omit<Surroundings, 'random'> {
   readonly settings: Settings;
   readonly leases: LeaseSource;
-  readonly offered: Pick<OfferedResources, 'all'>;
+  readonly offered: Pick<OfferedResources, 'all' | 'of'>;
   /** The socket cannot be opened, an answer is not complete (one sentence), or that is over: Conditions.set (journal/conditions). */
   readonly degraded: (
     what: 'pod-resources' | 'pod-resources-answers' | 'pod-resources-upstream',
@@ -47,6 +48,10 @@ export function podResources(parts: PodResourcesParts): KeptDoor {
     leases,
     usable: () => usableLists(parts.offered.all().values(), joined?.front, partsOf, parts.strangerOf),
     encoder: podEncoder,
+    strangerOf: (resource) => {
+      const served = joined?.front.isFronted(resource) === true ? parts.offered.of(resource) : undefined;
+      return served && parts.strangerOf(served.instance.id);
+    },
     incomplete,
   });
   const upstream =

@@ -13,7 +13,7 @@ export const KUBELET_RATE: TurnFigures = { burst: 10, intervalMs: 10 };
 /** The two forms of the API that clients speak. */
 export type PodResourcesVersion = 'v1' | 'v1alpha1';
 
-/** The list that speaks for a resource whose devices can be used now: `usableLists` (podresources/lease-answers). */
+/** The list that speaks for a resource whose devices can be used now: `usableLists` (podresources/usable-lists). */
 export interface UsableList {
   readonly resource: string;
   /** The same value as long as the list is the same. */
@@ -47,8 +47,8 @@ export type Got = Buffer | 'limited' | undefined;
 export interface PodResourcesBackend {
   /** @param without keys of pods (see podKey) whose names are not an owner's here */
   list(version: PodResourcesVersion, without?: ReadonlySet<string>): Buffer | Promise<Buffer>;
-  /** @param mostBytes the longest answer; devices that do not fit are left out */
-  allocatable(mostBytes?: number): Buffer | Promise<Buffer>;
+  /** @param theirs the devices of a kubelet, which are in the answer, too; the same value as long as they are the same */
+  allocatable(theirs?: readonly AllocatablePart[]): Buffer | Promise<Buffer>;
   /** Undefined when there is no such owner; `limited` when the caller asks too often. */
   get(namespace: string, name: string, caller?: Caller): Got | Promise<Got>;
 }
@@ -61,10 +61,20 @@ export interface KubeletPod {
   readonly bytes: Buffer;
 }
 
+/** A part of an answer of GetAllocatableResources: such an answer itself, of one resource. */
+export interface AllocatablePart {
+  /** Empty: what the answer has beside devices. */
+  readonly resource: string;
+  /** 64 KiB at most. */
+  readonly bytes: Buffer;
+  /** Whether it names a device. */
+  readonly hasIds: boolean;
+}
+
 /** PodResources of a kubelet, as bytes: `kubeletAnswers` (platform/kubelet/pod-resources-client). All reject with FailedCall. */
 export interface KubeletAnswers {
   list(limitMs: number, signal: AbortSignal): Promise<readonly KubeletPod[]>;
-  allocatable(limitMs: number, signal: AbortSignal): Promise<Buffer>;
+  allocatable(limitMs: number, signal: AbortSignal): Promise<readonly AllocatablePart[]>;
   /** Undefined when the kubelet knows no such pod. */
   get(namespace: string, name: string, limitMs: number, signal: AbortSignal): Promise<Buffer | undefined>;
 }

@@ -5,10 +5,11 @@ import { asError, withDeadline, type Clock } from '../kernel/clock.js';
 import { Paces } from '../kernel/paces.js';
 import { Until } from '../kernel/until.js';
 import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
-import { MAX_ANSWER_BYTES } from './lease-answers.js';
+import { MAX_ANSWER_BYTES } from './allocatable-answers.js';
 import { podKey } from './pods.js';
 import {
   KUBELET_RATE,
+  type AllocatablePart,
   type Got,
   type KubeletAnswers,
   type KubeletPod,
@@ -50,9 +51,8 @@ export class UpstreamAnswers implements PodResourcesBackend {
   readonly #getsOfUser = new Paces<number>(GETS_OF_USER);
   readonly #halt = new AbortController();
   readonly #pods: Kept<KubeletPods>;
-  readonly #devices: Kept<Buffer>;
+  readonly #devices: Kept<readonly AllocatablePart[]>;
   readonly #joined = new Map<PodResourcesVersion, { theirs: KubeletPods; own: Buffer; bytes: Buffer }>();
-  #joinedDevices: { readonly theirs: Buffer; readonly own: Buffer; readonly bytes: Buffer } | undefined;
   /** Questions about single pods that are under way: all that ask for the same pod meanwhile share the answer. */
   readonly #asking = new Map<string, Promise<Buffer | undefined>>();
 
@@ -110,17 +110,9 @@ export class UpstreamAnswers implements PodResourcesBackend {
     return bytes;
   }
 
-  /** Devices of the kubelet, those that it has from us too, and then those for owners of leases. */
+  /** Devices of the kubelet, those that it has from us too, with those for owners of leases. */
   async allocatable(): Promise<Buffer> {
-    const theirs = (await this.#devices.get()) ?? NOTHING;
-    if (theirs.length > MAX_ANSWER_BYTES) return this.#own.allocatable();
-    const own = await this.#own.allocatable(MAX_ANSWER_BYTES - theirs.length);
-    const known = this.#joinedDevices;
-    // Hundreds may have waited for the same answers: each with a copy of its own would take a turn of seconds, and their memory.
-    if (known?.theirs === theirs && known.own === own) return known.bytes;
-    const bytes = Buffer.concat([theirs, own]);
-    this.#joinedDevices = { theirs, own, bytes };
-    return bytes;
+    return this.#own.allocatable(await this.#devices.get());
   }
 
   /**
@@ -179,7 +171,6 @@ interface KubeletPods {
   readonly keys: ReadonlySet<string>;
 }
 
-const NOTHING = Buffer.alloc(0);
 const NO_PODS: KubeletPods = { pods: [], keys: new Set() };
 
 /** One answer, asked for at most once in a while, by one call at a time, and kept when asking fails, or takes long. */

@@ -7,7 +7,7 @@ import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { kubeletsOwn } from './kubelets-own.js';
 import { nextTurn } from '../time/next-turn.js';
-import { AllocatableReader } from '../wire/allocatable-reader.js';
+import { AllocatableWalk } from '../wire/allocatable-walk.js';
 import { Reader } from '../wire/reader.js';
 import {
   GetPodResourcesRequest,
@@ -40,10 +40,8 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
       return holdings;
     },
     usable: async (limitMs, signal) => {
-      const bytes = await answers.allocatable(limitMs, signal);
-      const reader = new AllocatableReader(bytes);
-      while (!decoded(() => reader.readSlice())) await nextTurn();
-      return reader.resources;
+      const parts = await answers.allocatable(limitMs, signal);
+      return new Set(parts.filter(({ hasIds }) => hasIds).map(({ resource }) => resource));
     },
     get: async (namespace, pod, limitMs, signal) => {
       const bytes = await answers.get(namespace, pod, limitMs, signal);
@@ -72,8 +70,12 @@ export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswe
       const bytes = await call(podResourcesListerService.List.path, NOTHING, limitMs, signal);
       return podsIn(bytes);
     },
-    allocatable: (limitMs, signal) =>
-      call(podResourcesListerService.GetAllocatableResources.path, NOTHING, limitMs, signal),
+    allocatable: async (limitMs, signal) => {
+      const { path } = podResourcesListerService.GetAllocatableResources;
+      const walk = new AllocatableWalk(await call(path, NOTHING, limitMs, signal));
+      while (!decoded(() => walk.readSlice())) await nextTurn();
+      return walk.parts;
+    },
     get: async (podNamespace, podName, limitMs, signal) => {
       const request = GetPodResourcesRequest.encode({ podName, podNamespace });
       try {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Device } from '../../../src/model/device.js';
-import { LeaseAnswers, MAX_ANSWER_BYTES, usableLists } from '../../../src/podresources/lease-answers.js';
-import type { UsableList } from '../../../src/podresources/ports.js';
+import { MAX_ANSWER_BYTES } from '../../../src/podresources/allocatable-answers.js';
+import { LeaseAnswers } from '../../../src/podresources/lease-answers.js';
+import type { AllocatablePart, UsableList } from '../../../src/podresources/ports.js';
+import { usableLists } from '../../../src/podresources/usable-lists.js';
 import { partsOf } from '../../../src/platform/wire/list-decoder.js';
 import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
@@ -19,11 +21,12 @@ import { countTurns } from '../../support/turns.js';
 function bed() {
   const leases = new FakeLeases();
   const told = new Map<string, number>();
-  const state = { usable: [] as readonly UsableList[] };
+  const state = { usable: [] as readonly UsableList[], strangers: new Map<string, number>() };
   const answers = new LeaseAnswers({
     leases,
     usable: () => state.usable,
     encoder: podEncoder,
+    strangerOf: (resource) => state.strangers.get(resource),
     incomplete: (what, left) => told.set(what, left),
   });
   const names = (): string[] =>
@@ -201,12 +204,72 @@ describe('the answers of PodResources', () => {
     assert.deepEqual([counts.get('r/gpu'), counts.get('b/x'), counts.get('a/y')], [2, 1, undefined]);
     assert.ok(bytes.length < MAX_ANSWER_BYTES / 3, String(bytes.length));
     assert.equal(told.get('GetAllocatableResources'), 2);
-    const few = AllocatableResourcesResponse.decode(await answers.allocatable(100)).devices;
-    assert.deepEqual(
-      few.slice(0, 2).map(({ deviceIds }) => deviceIds[0]),
-      ['r0', 'r1'],
+  });
+
+  it("have the devices of root first, a kubelet's before ours, and those of a user in one share, whoever told them", async () => {
+    const { answers, told, state } = bed();
+    const usable = (resource: string, stranger: number | undefined, count: number): UsableList => {
+      const list = Array.from({ length: count }, (_, n) => device(`device-${String(n)}`));
+      return { resource, stranger, list, devices: () => inParts(list) };
+    };
+    const part = (resource: string, count: number): AllocatablePart => {
+      const one = podEncoder.allocatable({ resource, id: 'device', numaNodes: [] });
+      return { resource, hasIds: true, bytes: Buffer.concat(Array.from({ length: count }, () => one)) };
+    };
+    const parts = (resource: string, count: number, times: number): AllocatablePart[] =>
+      Array.from({ length: times }, () => part(resource, count));
+    state.strangers.set('u/front', 4001);
+    state.usable = [usable('r/gpu', undefined, 2000), usable('u/x', 4001, 100_000), usable('w/x', 4002, 7)];
+    const theirs = [...parts('u/front', 2000, 13), ...parts('k/nic', 2000, 40), part('', 0)];
+    const counted = async (given: readonly AllocatablePart[]): Promise<Map<string, number>> => {
+      const bytes = await answers.allocatable(given);
+      assert.ok(bytes.length <= MAX_ANSWER_BYTES, String(bytes.length));
+      const counts = new Map<string, number>();
+      for (const { resourceName } of AllocatableResourcesResponse.decode(bytes).devices)
+        counts.set(resourceName, (counts.get(resourceName) ?? 0) + 1);
+      return counts;
+    };
+    const counts = await counted(theirs);
+    assert.deepEqual([...counts.keys()], ['k/nic', 'r/gpu', 'u/front', 'u/x', 'w/x']);
+    assert.deepEqual([counts.get('k/nic'), counts.get('r/gpu'), counts.get('w/x')], [80_000, 2000, 7]);
+    const size = podEncoder.allocatable({ resource: 'u/front', id: 'device', numaNodes: [] }).length;
+    const ofUser = ((counts.get('u/front') ?? 0) + (counts.get('u/x') ?? 0)) * size;
+    assert.ok(ofUser < MAX_ANSWER_BYTES / 3 && ofUser > MAX_ANSWER_BYTES / 6, String(ofUser));
+    assert.equal(told.get('GetAllocatableResources'), 1, 'u/x');
+    const many = await counted(parts('k/nic', 2000, 200));
+    assert.ok((many.get('k/nic') ?? 0) > 150_000);
+    assert.ok((told.get('GetAllocatableResources') ?? 0) > 1);
+    await counted([]);
+    assert.equal(told.get('GetAllocatableResources'), 1, 'u/x alone has more than its share again');
+  });
+
+  it('are encoded anew from the lists alone that are others', async () => {
+    const { answers, state } = bed();
+    let decoded: string[] = [];
+    const usable = (resource: string, stranger: number | undefined, list: readonly Device[]): UsableList => ({
+      ...{ resource, stranger, list },
+      devices: () => {
+        decoded.push(resource);
+        return inParts(list);
+      },
+    });
+    const roots = usable('r/gpu', undefined, [device('r')]);
+    const long = usable(
+      'u/long',
+      4001,
+      Array.from({ length: 100_000 }, (_, n) => device(`device-${String(n)}`)),
     );
-    assert.ok(few.length < 10);
+    const ids = async (): Promise<unknown[]> =>
+      AllocatableResourcesResponse.decode(await answers.allocatable()).devices.map(({ deviceIds }) => deviceIds[0]);
+    for (const id of ['a', 'b', 'c']) {
+      state.usable = [usable('w/x', 4002, [device(id)]), roots, long];
+      assert.equal((await ids()).at(-1), id);
+    }
+    assert.deepEqual(decoded, ['r/gpu', 'u/long', 'w/x', 'w/x', 'w/x']);
+    decoded = [];
+    state.usable = [usable('a/x', undefined, [device('a')]), roots, long];
+    assert.deepEqual((await ids()).slice(0, 2), ['a', 'r']);
+    assert.deepEqual(decoded, ['a/x']);
   });
 
   it('look at a long list in turns, also at devices of it that are in none', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../../src/model/ids.js';
-import { LeaseAnswers, MAX_ANSWER_BYTES } from '../../../src/podresources/lease-answers.js';
+import { MAX_ANSWER_BYTES } from '../../../src/podresources/allocatable-answers.js';
+import { LeaseAnswers } from '../../../src/podresources/lease-answers.js';
 import type { UsableList } from '../../../src/podresources/ports.js';
 import { UpstreamAnswers } from '../../../src/podresources/upstream.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
@@ -45,7 +46,9 @@ function bed() {
     mayList: (_ageMs: number): boolean => true,
     overtaken: new AbortController(),
     listing: (): AbortSignal => state.overtaken.signal,
+    failureOfDevices: undefined as Error | undefined,
     asked: 0,
+    askedDevices: 0,
     gets: 0,
     left: 0,
   };
@@ -53,6 +56,7 @@ function bed() {
     leases,
     usable: () => state.usable,
     encoder: podEncoder,
+    strangerOf: () => undefined,
     incomplete: () => undefined,
   });
   const answers = new UpstreamAnswers(own, {
@@ -63,8 +67,11 @@ function bed() {
         return state.hangs ?? Promise.resolve(state.pods.map((bytes) => ({ ...named(bytes), bytes })));
       },
       allocatable: () => {
+        state.askedDevices++;
+        if (state.failureOfDevices !== undefined) return Promise.reject(state.failureOfDevices);
         const one = podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] });
-        return Promise.resolve(Buffer.concat(Array.from({ length: state.devices }, () => one)));
+        const bytes = Buffer.concat(Array.from({ length: state.devices }, () => one));
+        return Promise.resolve([{ resource: 'v/nic', bytes, hasIds: true }]);
       },
       get: (_, name) => {
         state.gets++;
@@ -114,7 +121,7 @@ describe('PodResources of a kubelet together with ours', () => {
     state.usable = [{ resource: 'v/gpu', list, stranger: undefined, devices: () => inParts(list) }];
     state.devices = 250_000;
     const bytes = await answers.allocatable();
-    assert.ok(bytes.length <= MAX_ANSWER_BYTES && bytes.length > MAX_ANSWER_BYTES - 100, String(bytes.length));
+    assert.ok(bytes.length <= MAX_ANSWER_BYTES && bytes.length > MAX_ANSWER_BYTES - 65_536, String(bytes.length));
     const counts = { 'v/nic': 0, 'v/gpu': 0 };
     for (const { resourceName } of AllocatableResourcesResponse.decode(bytes).devices)
       counts[resourceName as keyof typeof counts] += 1;
