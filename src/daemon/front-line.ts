@@ -61,11 +61,7 @@ export class FrontLine {
     const { front, timeouts, guard } = live.settings;
     const { consumers } = leases;
     const paths = kubeletPaths(front.kubeletDir);
-    this.#door = new FrontDoor({
-      clock,
-      guard: () => guard,
-      ended: news.connectionEnded,
-    });
+    this.#door = new FrontDoor({ clock, guard: () => guard, ended: news.connectionEnded });
     this.#kubelet = new KubeletSocket(paths.socket, { clock, guarding, unwatched: news.unwatched });
     this.owners = owners;
     const maxEntries = (): number => live.admission.maxPlugins;
@@ -85,12 +81,7 @@ export class FrontLine {
         new KubeletSockets(resource, service, { paths, clock, take: this.#door.take, maxEntries, isStrangers }),
       clock,
       random,
-      limits: {
-        holdMs: front.holdMs,
-        allocateMs: timeouts.allocateMs,
-        preferredMs: timeouts.preferredMs,
-        preStartMs: timeouts.preStartMs,
-      },
+      limits: { holdMs: front.holdMs, ...timeouts },
       usesRegistry: front.doors === 'both',
       speculate: front.speculate,
       speculateForMs: front.speculateForMs,

@@ -21,13 +21,19 @@ const FILE_BYTES = 16 * 1024 * 1024;
  * the file, and no number is given twice.
  */
 const SAFE_GAP = 1000;
-/** How long the disk may take for one look at the file. */
+/** How long anybody waits for one look at the file. */
 const READ_MS = 1000;
+/** How long the disk may take for the events of earlier lives, which nobody waits for any more. */
+const EARLIER_MS = 30_000;
 /** Lines understood without a pause. */
 const SLICE = 500;
 /** Events told before the journal is open. */
 const MAX_EARLY = 1000;
 const MAX_FOLLOWERS = 64;
+
+function lateAfter(limitMs: number): () => Error {
+  return () => new Error(`the disk did not give them within ${String(limitMs)} ms`);
+}
 
 /** The ports of the journal. */
 export interface JournalPorts extends Pick<Surroundings, 'clock' | 'log'>, UserFacts {
@@ -41,6 +47,7 @@ export class Journal implements EventSink {
   readonly #repeats: Repeats;
   readonly #spool: Spool;
   readonly #followers = new Set<Follower>();
+  readonly #closing = new AbortController();
   readonly #early: [draft: EventDraft, wall: number][] = [];
   #seq: number | undefined;
   #before: 'first' | 'clean' | 'killed' = 'first';
@@ -83,28 +90,13 @@ export class Journal implements EventSink {
     for (const [draft, wall] of this.#early.splice(0)) this.#tell(draft, wall);
   }
 
-  /** Reads the events of earlier lives into memory. May be called any time after `open`. Never rejects. */
+  /**
+   * Reads the events of earlier lives into memory. May be called any time after `open`. Ends after a second at the latest: a slow disk
+   * keeps nobody waiting, and what it gives later is taken then. Never rejects.
+   */
   async restore(): Promise<void> {
-    const { file, clock, log } = this.#ports;
-    let size = 0;
-    try {
-      const bytes = (await this.#inTime(() => file.readTail(FILE_BYTES))) ?? Buffer.alloc(0);
-      size = bytes.length;
-      const earlier: BrokerEvent[] = [];
-      for (let at = 0, count = 1; at < size; count += 1) {
-        const end = bytes.indexOf('\n', at);
-        const line = parseLine(bytes.toString('utf8', at, end === -1 ? size : end));
-        if (line.kind === 'event') earlier.push(line.event);
-        at = end === -1 ? size : end + 1;
-        if (count % SLICE === 0) await sleep(clock, 0);
-      }
-      // An append that failed halfway was done again, so an event may be there twice.
-      earlier.sort((a, b) => a.seq - b.seq);
-      this.#timeline.prepend(earlier.filter((event, index) => event.seq !== earlier[index + 1]?.seq));
-    } catch (failure) {
-      log.warn('journal.unreadable', `the events of earlier lives cannot be read: ${asError(failure).message}`);
-    }
-    this.#spool.found(size);
+    const { clock } = this.#ports;
+    await withDeadline(clock, READ_MS, lateAfter(READ_MS), () => this.#earlier()).catch(() => undefined);
   }
 
   /** The last events of a plugin (`type/name`), oldest first. */
@@ -177,6 +169,7 @@ export class Journal implements EventSink {
    */
   async close(limitMs: number): Promise<void> {
     const { clock, log } = this.#ports;
+    this.#closing.abort(new Error('the journal is closed'));
     this.#repeats.flush();
     for (const follower of this.#followers) follower.end();
     const late = (): Error => new Error('the disk does not answer');
@@ -207,16 +200,37 @@ export class Journal implements EventSink {
     for (const follower of this.#followers) follower.push(event);
   }
 
-  /** A disk that hangs keeps nobody from being served; older events stay in its file. */
-  #inTime<T>(read: () => Promise<T>, limitMs = READ_MS): Promise<T> {
-    const late = (): Error => new Error(`the disk did not give them within ${limitMs} ms`);
-    return withDeadline(this.#ports.clock, limitMs, late, read);
+  /** Never rejects. */
+  async #earlier(): Promise<void> {
+    const { file, clock, log } = this.#ports;
+    let size = 0;
+    try {
+      const read = (): Promise<Buffer | undefined> => file.readTail(FILE_BYTES);
+      const tail = await withDeadline(clock, EARLIER_MS, lateAfter(EARLIER_MS), read, this.#closing.signal);
+      const bytes = tail ?? Buffer.alloc(0);
+      size = bytes.length;
+      const earlier: BrokerEvent[] = [];
+      for (let at = 0, count = 1; at < size; count += 1) {
+        const end = bytes.indexOf('\n', at);
+        const line = parseLine(bytes.toString('utf8', at, end === -1 ? size : end));
+        if (line.kind === 'event') earlier.push(line.event);
+        at = end === -1 ? size : end + 1;
+        if (count % SLICE === 0) await sleep(clock, 0);
+      }
+      // An append that failed halfway was done again, so an event may be there twice.
+      earlier.sort((a, b) => a.seq - b.seq);
+      this.#timeline.prepend(earlier.filter((event, index) => event.seq !== earlier[index + 1]?.seq));
+    } catch (failure) {
+      if (this.#closing.signal.aborted) return;
+      log.warn('journal.unreadable', `the events of earlier lives cannot be read: ${asError(failure).message}`);
+    }
+    this.#spool.found(size);
   }
 
   async #lastNumber(limitMs: number): Promise<{ readonly seq: number; readonly isClean: boolean }> {
-    const { file, log } = this.#ports;
+    const { file, clock, log } = this.#ports;
     try {
-      const tail = await this.#inTime(() => file.readTail(TAIL_BYTES), limitMs);
+      const tail = await withDeadline(clock, limitMs, lateAfter(limitMs), () => file.readTail(TAIL_BYTES));
       if (tail === undefined) return { seq: 0, isClean: false };
       let last = { seq: 0, isClean: false };
       for (const text of tail.toString('utf8').split('\n')) {

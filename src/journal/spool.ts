@@ -43,7 +43,7 @@ export class Spool {
   found(bytes: number): void {
     this.#bytes += bytes;
     this.#limit = MAX_BYTES;
-    if (this.#bytes >= this.#limit) this.#schedule(GATHER_MS);
+    if (this.#isLong) this.#schedule(GATHER_MS);
   }
 
   /** Has an event written in a moment. */
@@ -63,6 +63,10 @@ export class Spool {
     if (!(await this.#append(this.#waiting.splice(0), closedLine(seq)))) throw new Error('the disk does not take them');
   }
 
+  get #isLong(): boolean {
+    return this.#bytes >= this.#limit;
+  }
+
   #schedule(delayMs: number): void {
     if (this.#alarm !== undefined || this.#writing !== undefined || this.#isClosed) return;
     this.#alarm = this.#clock.alarm(delayMs, () => {
@@ -73,10 +77,10 @@ export class Spool {
 
   /** Never rejects. False: the disk did not take it. */
   async #write(): Promise<boolean> {
-    const isWritten =
-      this.#bytes < this.#limit ? await this.#append(this.#waiting.splice(0), '') : await this.#shrink();
+    const isWritten = this.#isLong ? await this.#shrink() : await this.#append(this.#waiting.splice(0), '');
     this.#writing = undefined;
-    if (this.#waiting.length > 0) this.#schedule(isWritten ? GATHER_MS : RETRY_MS);
+    // The file may have turned out to be long while this was written (`found`); nobody else would look again.
+    if (this.#waiting.length > 0 || this.#isLong) this.#schedule(isWritten ? GATHER_MS : RETRY_MS);
     return isWritten;
   }
 

@@ -6,6 +6,7 @@ import { silentLog } from '../../support/silence.js';
 import type { BrokerEvent, EventDraft } from '../../../src/model/event.js';
 import { journalFile } from '../../../src/platform/store/journal-file.js';
 import { oneAtATime } from '../../../src/platform/store/file-lane.js';
+import { sleep } from '../../../src/kernel/clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk } from '../../support/fake-disk.js';
 
@@ -356,6 +357,30 @@ describe('the journal', () => {
     const closing = journal.close(5000);
     await clock.advance(5000);
     await closing;
+    assert.equal(clock.pending, 0);
+  });
+
+  it('waits a second for the events of earlier lives, and takes those that a slow disk gives later', async () => {
+    const disk = await newDisk();
+    const first = await live(disk);
+    first.journal.record(state('a'));
+    await settled(first.clock, first.journal.close(1000));
+    const clock = new FakeClock();
+    const files = journalFile(oneAtATime(disk), FILE);
+    const slow = {
+      ...files,
+      readTail: async (bytes: number) => {
+        if (bytes > 2 ** 20) await sleep(clock, 5000);
+        return files.readTail(bytes);
+      },
+    };
+    const journal = new Journal({ file: slow, clock, log: silentLog, ...users });
+    await journal.open(0);
+    await settled(clock, journal.restore());
+    assert.deepEqual([await messages(journal), clock.mono() <= 1000], [[], true]);
+    await clock.advance(5000);
+    assert.deepEqual(await messages(journal), ['a']);
+    await settled(clock, journal.close(1000));
     assert.equal(clock.pending, 0);
   });
 
