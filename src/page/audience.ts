@@ -3,6 +3,7 @@
 import { Buffer } from 'node:buffer';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
+import { fullShareFor, type FullShare, type Sharer } from '../kernel/user-shares.js';
 import type { BrokerEvent } from '../model/event.js';
 import { overHttp } from './over-http.js';
 import type { Picture } from './picture.js';
@@ -11,10 +12,12 @@ import type { PageSource } from './ports.js';
 /** Streams at a time: a page has one. */
 const MOST_STREAMS = 8;
 /**
- * A stream is safe for this long; then the oldest yields to a newcomer. It is short, and as often as a page asks that has no
+ * A stream is safe for this long; then the oldest of the share that is full yields to a newcomer. It is short, and as often as a page asks that has no
  * stream, so that keeping others out takes more than eight new streams in each such time.
  */
 const STAY_MS = 5_000;
+/** Whose streams keep a newcomer out, in the words of the refusal. */
+const PAGES = { own: 'pages of one user', ordinary: 'pages of ordinary users', all: 'pages' } as const;
 /** Changes are gathered this long, milliseconds. */
 const GATHER_MS = 500;
 /**
@@ -53,6 +56,7 @@ export interface AudiencePorts {
 
 interface Member {
   readonly stream: Stream;
+  readonly sharer: Sharer;
   readonly allowed: number;
   /** When it got its first picture, monotonic milliseconds. */
   readonly atMs: number;
@@ -61,6 +65,7 @@ interface Member {
 /** One that waits for its first picture. */
 interface Newcomer {
   readonly stream: Stream;
+  readonly sharer: Sharer;
   readonly since: number | undefined;
 }
 
@@ -90,21 +95,23 @@ export class Audience {
     };
   }
 
-  /** Why nobody can join now, and after how many seconds it is worth trying again; undefined: somebody can. */
-  get refusal(): { readonly message: string; readonly retryAfterS: number } | undefined {
+  /** Why a newcomer cannot join now, and after how many seconds it is worth trying again; undefined: it can. */
+  refusal(newcomer: Sharer): { readonly message: string; readonly retryAfterS: number } | undefined {
     if (this.#isOver) return { message: 'the broker is stopping', retryAfterS: 2 };
-    if (this.#hasRoom || this.#longest !== undefined) return undefined;
-    const message = `${String(MOST_STREAMS)} pages follow already; ask api/v1/status each 5 s instead`;
+    const full = this.#fullFor(newcomer);
+    if (full === undefined || this.#longest(full) !== undefined) return undefined;
+    const message = `${String(full.places)} ${PAGES[full.of]} follow already; ask api/v1/status each 5 s instead`;
     return { message, retryAfterS: 5 };
   }
 
-  get #hasRoom(): boolean {
-    return this.#members.size + this.#newcomers.size < MOST_STREAMS;
+  #fullFor(newcomer: Sharer): FullShare | undefined {
+    const holders = [...this.#members.values(), ...this.#newcomers.values()].map(({ sharer }) => sharer);
+    return fullShareFor(newcomer, holders, MOST_STREAMS);
   }
 
   /** The stream that may have to give way: eight that nobody closes would keep everybody else out for good. */
-  get #longest(): Member | undefined {
-    const [first] = this.#members.values();
+  #longest(full: FullShare): Member | undefined {
+    const first = [...this.#members.values()].find(({ sharer }) => full.has(sharer));
     return first !== undefined && this.#ports.clock.mono() - first.atMs >= STAY_MS ? first : undefined;
   }
 
@@ -117,13 +124,15 @@ export class Audience {
    * Sends the picture and then its changes, until the returned function is called. Never rejects.
    *
    * @param since events with a higher number are sent again; undefined: none of the past
+   * @param sharer in whose share of the streams it counts
    */
-  join(stream: Stream, since: number | undefined): () => void {
-    const longest = this.#hasRoom ? undefined : this.#longest?.stream;
+  join(stream: Stream, since: number | undefined, sharer: Sharer): () => void {
+    const full = this.#fullFor(sharer);
+    const longest = full && this.#longest(full)?.stream;
     if (longest !== undefined) this.#members.delete(longest);
     longest?.destroy();
     stream.write(RETRY);
-    this.#newcomers.set(stream, { stream, since });
+    this.#newcomers.set(stream, { stream, sharer, since });
     this.#follow();
     if (!this.#isWelcoming) void this.#welcome();
     return () => {
@@ -142,8 +151,9 @@ export class Audience {
         // The others have the picture of before: the changes of this look are news to them, and none to the newcomers.
         if (this.#changes.length > 0) this.#tell([]);
         const first = Buffer.concat([Buffer.from('event: snapshot\ndata: '), ...snapshot, Buffer.from('\n\n')]);
-        for (const { stream, since } of this.#newcomers.values()) {
-          this.#members.set(stream, { stream, allowed: MOST_UNREAD + first.length, atMs: this.#ports.clock.mono() });
+        for (const { stream, sharer, since } of this.#newcomers.values()) {
+          const allowed = MOST_UNREAD + first.length;
+          this.#members.set(stream, { stream, sharer, allowed, atMs: this.#ports.clock.mono() });
           stream.write(first);
           if (since !== undefined) stream.write(Buffer.from(this.#past(since).map(eventMessage).join('')));
         }

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { Paces } from '../../kernel/paces.js';
+import type { HttpPeer } from './http-peer.js';
 
 /**
  * Connections at once and then one each interval; of those beyond it `ahead` wait for their turn, and further ones are closed. Many
@@ -15,24 +16,28 @@ const MOST_WAITING = 256;
 /** New connections, in the turns of their peers. */
 export class ConnectionTurns {
   readonly #clock: Clock;
-  readonly #taken: (socket: Socket, peer: string) => void;
+  readonly #taken: (socket: Socket, peer: HttpPeer) => void;
   readonly #paces = new Paces<string>(NEW);
   /** Nothing is read of these. */
   readonly #waiting = new Map<Socket, Alarm>();
 
   /** @param taken is given each connection in its turn */
-  constructor(clock: Clock, taken: (socket: Socket, peer: string) => void) {
+  constructor(clock: Clock, taken: (socket: Socket, peer: HttpPeer) => void) {
     this.#clock = clock;
     this.#taken = taken;
   }
 
-  /** Takes a connection up in the turn of its peer. @param isFree whether it needs none */
-  take(socket: Socket, peer: string, isFree: boolean): void {
-    if (isFree) return this.#taken(socket, peer);
+  /**
+   * Takes a connection up in the turn of its peer. Root's needs none, as the kubelet and most collectors of metrics are, and where
+   * users are not told apart none does: a probe is not kept out.
+   */
+  take(socket: Socket, peer: HttpPeer): void {
+    if (peer.sharer === undefined) return this.#taken(socket, peer);
     const now = this.#clock.mono();
-    const isFull = this.#waiting.size >= MOST_WAITING || this.#paces.waitMs(peer, now) > NEW.ahead * NEW.intervalMs;
+    const isFull =
+      this.#waiting.size >= MOST_WAITING || this.#paces.waitMs(peer.name, now) > NEW.ahead * NEW.intervalMs;
     if (isFull) return void socket.destroy();
-    const { waitMs } = this.#paces.book(peer, now);
+    const { waitMs } = this.#paces.book(peer.name, now);
     if (waitMs === 0) return this.#taken(socket, peer);
     const gone = (): void => this.#forget(socket);
     socket.on('error', gone).once('close', gone);

@@ -5,11 +5,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sleep, type Alarm, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import { Paces } from '../../kernel/paces.js';
+import type { Sharer } from '../../kernel/user-shares.js';
 import type { HttpSettings } from '../../model/http.js';
-import { strangerUser, type UserFacts } from '../../model/ids.js';
+import type { UserFacts } from '../../model/ids.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { OneAtATime } from './one-at-a-time.js';
-import { peerOf, PeerPace } from './peer-pace.js';
+import { peerOf } from './http-peer.js';
+import { RequestTurns } from './request-turns.js';
 import { ConnectionSlots } from './connection-slots.js';
 import { ConnectionTurns } from './connection-turns.js';
 import { plainText, Router, type Answer, type Asked, type Routes, type Streaming } from './router.js';
@@ -29,6 +32,8 @@ const MOST_URL_CHARACTERS = 2048;
 const RETRY_MS = 1000;
 /** An answer out of turn on one connection: more would take everybody's time. */
 const OUT_OF_TURN_EVERY_MS = 100;
+/** Refusals of one user: on all the connections that it can have they would come ten times as often. */
+const REFUSALS = { burst: 10, intervalMs: 20, ahead: 64 } as const;
 
 /** A running server, or one that waits for its address. */
 export interface HealthServer {
@@ -69,9 +74,10 @@ export function startHealthServer(
 class PageServer implements HealthServer {
   readonly #listen: { readonly host: string; readonly port: number };
   readonly #router: Router;
-  readonly #pace = new PeerPace();
   readonly #slots = new ConnectionSlots();
-  readonly #turns: ConnectionTurns;
+  readonly #connections: ConnectionTurns;
+  readonly #turns: RequestTurns;
+  readonly #refusals = new Paces<Sharer>(REFUSALS);
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
@@ -108,18 +114,15 @@ class PageServer implements HealthServer {
     this.#server.maxConnections = MOST_SOCKETS;
     // The server's own listener gets each connection through us, one request at a time.
     const listeners = this.#server.listeners('connection');
-    this.#turns = new ConnectionTurns(clock, (raw, peer) => {
+    this.#turns = new RequestTurns(clock);
+    this.#connections = new ConnectionTurns(clock, (raw, peer) => {
       const socket = new OneAtATime(raw, peer);
       this.#slots.take(socket);
       for (const listener of listeners) listener.call(this.#server, socket);
     });
     this.#server.removeAllListeners('connection').on('connection', (raw: Socket) => {
-      const uid = clients.uidOf(raw);
-      const user = typeof uid === 'number' ? clients.userOf(uid) : undefined;
-      // Root's are free, as the kubelet and most collectors of metrics are, and where users are not told apart all are: a probe is
-      // not kept out.
-      const isFree = uid === undefined || (uid !== 'nobody' && strangerUser(uid, clients) === undefined);
-      this.#turns.take(raw, peerOf(raw.remoteAddress ?? '', user), isFree);
+      const peer = peerOf(raw.remoteAddress ?? '', clients.uidOf(raw), clients);
+      this.#connections.take(raw, peer);
     });
     this.#server.on('clientError', (failure: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(failure, socket));
     this.#server.on('error', (failure) => this.#failed(failure));
@@ -137,7 +140,7 @@ class PageServer implements HealthServer {
     this.#news.closes?.();
     this.#retry?.cancel();
     this.#server.removeAllListeners('error').on('error', () => undefined);
-    this.#turns.close();
+    this.#connections.close();
     this.#server.close();
     this.#server.closeAllConnections();
   }
@@ -171,6 +174,7 @@ class PageServer implements HealthServer {
       },
       lastEventId: one(headers['last-event-id']),
       signal: gone.signal,
+      sharer: socket.peer.sharer,
     };
     const answer = await this.#answer(asked, url, socket, response);
     if (socket.destroyed) return;
@@ -185,7 +189,10 @@ class PageServer implements HealthServer {
     const leave = isTooLong || isProbe ? undefined : this.#slots.room(socket, this.#router.isMetrics(asked.path));
     if (leave === undefined) {
       // A probe comes once a second, most often on a connection of its own: it does not wait.
-      const waitMs = socket.outOfTurn(this.#clock.mono(), OUT_OF_TURN_EVERY_MS);
+      const now = this.#clock.mono();
+      const { sharer } = socket.peer;
+      const ofUserMs = isProbe || sharer === undefined ? 0 : this.#refusals.book(sharer, now).waitMs;
+      const waitMs = Math.max(ofUserMs, socket.outOfTurn(now, OUT_OF_TURN_EVERY_MS));
       if (waitMs > 0) await sleep(this.#clock, waitMs, asked.signal);
       if (isTooLong) return plainText(414, `an address here has at most ${String(MOST_URL_CHARACTERS)} characters`);
       if (isProbe) return this.#router.answer(asked);
@@ -193,15 +200,7 @@ class PageServer implements HealthServer {
     }
     // Before the next request of the same connection begins.
     response.prependOnceListener('close', leave);
-    const { waitMs, giveBack } = this.#pace.take(socket.peer, this.#clock.mono());
-    if (waitMs === 0) return this.#router.answer(asked);
-    try {
-      await sleep(this.#clock, waitMs, asked.signal);
-    } catch (gone) {
-      // Otherwise a client that hangs up again and again would take all turns of the waiting ones.
-      giveBack();
-      throw gone;
-    }
+    await this.#turns.take(socket.peer, asked.signal);
     return this.#router.answer(asked);
   }
 

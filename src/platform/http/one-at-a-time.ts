@@ -2,6 +2,7 @@
 // thousands of them, before the first is answered: a client that pipelines would make us work as fast as it can write.
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import type { HttpPeer } from './http-peer.js';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -10,8 +11,8 @@ const MOST_READS = 64;
 
 /** The server reads and writes this instead of the connection itself. */
 export class OneAtATime extends Duplex {
-  /** The peer at the other end, from `peerOf`. */
-  readonly peer: string;
+  /** The peer at the other end. */
+  readonly peer: HttpPeer;
   readonly #raw: Socket;
   /** Bytes after a request that is not answered, one read at most. */
   #held: Buffer | undefined;
@@ -23,7 +24,7 @@ export class OneAtATime extends Duplex {
   /** When the last request without a turn is answered. */
   #answeredAt = -Infinity;
 
-  constructor(raw: Socket, peer: string) {
+  constructor(raw: Socket, peer: HttpPeer) {
     super({ allowHalfOpen: true });
     this.#raw = raw;
     this.peer = peer;

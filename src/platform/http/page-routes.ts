@@ -1,4 +1,5 @@
 // The status page, and the API that it asks (docs/status-page.md#api).
+import type { Sharer } from '../../kernel/user-shares.js';
 import type { PageApi } from '../../page/api.js';
 import type { Audience } from '../../page/audience.js';
 import type { Answer as Answered, ProblemCode } from '../../model/answer.js';
@@ -88,7 +89,10 @@ export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
     ['/api/v1/reason', asking(({ query }) => json(api.reason(query)))],
     [
       '/api/v1/stream',
-      { isAsked: true, make: ({ query, lastEventId }) => follow(audience, lastEventId ?? query.get('since')) },
+      {
+        isAsked: true,
+        make: ({ query, lastEventId, sharer }) => follow(audience, lastEventId ?? query.get('since'), sharer),
+      },
     ],
   ]);
 }
@@ -124,9 +128,9 @@ async function withName<T>(path: string, ask: (name: string) => Promise<Answered
   return ask(name);
 }
 
-function follow(audience: Audience, since: string | null): Answer | Streaming {
-  const { refusal } = audience;
+function follow(audience: Audience, since: string | null, sharer: Sharer): Answer | Streaming {
+  const refusal = audience.refusal(sharer);
   if (refusal !== undefined) return plainText(503, refusal.message, { 'retry-after': String(refusal.retryAfterS) });
   const from = since !== null && /^\d{1,15}$/.test(since) ? Number(since) : undefined;
-  return { open: (stream) => audience.join(stream, from) };
+  return { open: (stream) => audience.join(stream, from, sharer) };
 }

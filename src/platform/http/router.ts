@@ -3,6 +3,7 @@
 import { isIP } from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import type { Sharer } from '../../kernel/user-shares.js';
 import type { Stream } from '../../page/audience.js';
 
 /** The answer: a status of HTTP and a text, or its bytes. */
@@ -60,6 +61,8 @@ export interface Asked {
   readonly lastEventId?: string | undefined;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
+  /** In whose share of what lasts it counts. */
+  readonly sharer: Sharer;
 }
 
 /** Plain text with a newline. */

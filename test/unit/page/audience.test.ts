@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLog } from '../../support/silence.js';
+import type { Sharer } from '../../../src/kernel/user-shares.js';
 import { Audience } from '../../../src/page/audience.js';
 import { Picture } from '../../../src/page/picture.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -13,9 +14,9 @@ async function world(rest: () => Promise<void> | undefined = () => undefined) {
   await source.journal.open(0);
   const picture = new Picture({ source, clock, rest: () => rest() });
   const audience = new Audience({ source, clock, log: silentLog, picture });
-  const join = async (since?: number) => {
+  const join = async (since?: number, sharer?: Sharer) => {
     const stream = new FakeStream();
-    const leave = audience.join(stream, since);
+    const leave = audience.join(stream, since, sharer);
     await clock.settle();
     await clock.settle();
     return { stream, leave };
@@ -120,17 +121,17 @@ void describe('the audience', () => {
     const { audience, join } = await world();
     const joined = [];
     for (let nth = 0; nth < 8; nth += 1) {
-      assert.equal(audience.refusal, undefined);
+      assert.equal(audience.refusal(undefined), undefined);
       joined.push(await join());
     }
-    assert.match(audience.refusal?.message ?? '', /8 pages follow already/);
+    assert.match(audience.refusal(undefined)?.message ?? '', /8 pages follow already/);
     joined[3]?.leave();
-    assert.equal(audience.refusal, undefined);
+    assert.equal(audience.refusal(undefined), undefined);
   });
 
   void it('has the one that came first give way once it has stayed five seconds', async () => {
     const { clock, audience, join } = await world();
-    const isFull = (): boolean => audience.refusal !== undefined;
+    const isFull = (): boolean => audience.refusal(undefined) !== undefined;
     const joined = [];
     for (let nth = 0; nth < 8; nth += 1) {
       joined.push(await join());
@@ -153,9 +154,9 @@ void describe('the audience', () => {
     for (let nth = 0; nth < 8; nth += 1) await join();
     await clock.advance(5_000);
     for (let second = 0; second < 60; second += 1) {
-      if (audience.refusal === undefined) await join();
+      if (audience.refusal(undefined) === undefined) await join();
       if (second % 10 === 5) {
-        assert.equal(audience.refusal, undefined, `after ${String(second)} s`);
+        assert.equal(audience.refusal(undefined), undefined, `after ${String(second)} s`);
         const { stream, leave } = await join();
         await clock.advance(4_900);
         assert.equal(stream.isDestroyed, false);
@@ -163,6 +164,34 @@ void describe('the audience', () => {
       }
       await clock.advance(1000);
     }
+  });
+
+  void it('gives one user two streams, all ordinary users six, and whoever has more gives way to nobody but its like', async () => {
+    const { clock, audience, join } = await world();
+    const [root, first] = [await join(), await join(undefined, 4001)];
+    await join(undefined, 4001);
+    assert.match(audience.refusal(4001)?.message ?? '', /^2 pages of one user follow already/);
+    const others = [];
+    for (const uid of [4002, 4002, 'unknown', 'unknown'] as const) {
+      assert.equal(audience.refusal(uid), undefined, String(uid));
+      others.push(await join(undefined, uid));
+    }
+    assert.match(audience.refusal(4003)?.message ?? '', /^6 pages of ordinary users follow already/);
+    await clock.advance(5_000);
+    // Its own oldest makes room, though that of root is older.
+    await join(undefined, 4001);
+    assert.deepEqual([root.stream.isDestroyed, first.stream.isDestroyed], [false, true]);
+    const second = await join(undefined, 4003);
+    assert.equal(audience.size, 7);
+    assert.equal(root.stream.isDestroyed, false);
+    assert.equal(audience.refusal(undefined), undefined);
+    await join();
+    assert.deepEqual(
+      [root, second].map(({ stream }) => stream.isDestroyed),
+      [false, false],
+    );
+    assert.equal(audience.size, 8);
+    assert.equal(others.filter(({ stream }) => stream.isDestroyed).length, 0);
   });
 
   void it('cuts off a follower that does not read, and nobody else', async () => {
@@ -197,7 +226,7 @@ void describe('the audience', () => {
     await clock.advance(1000);
     assert.equal(stream.messages.at(-1)?.event, 'bye');
     assert.equal(stream.isEnded, true);
-    assert.match(audience.refusal?.message ?? '', /stopping/);
+    assert.match(audience.refusal(undefined)?.message ?? '', /stopping/);
   });
 
   void it('tells of the end although a look goes on when the events are over', async () => {
