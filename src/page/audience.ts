@@ -9,11 +9,11 @@ import { overHttp } from './over-http.js';
 import type { Picture } from './picture.js';
 import type { PageSource } from './ports.js';
 
-/** Streams at a time: a page has one. */
-const MOST_STREAMS = 8;
+/** Streams at a time: a page has one, and a browser up to four (`browser/link`), which is the quarter of a user. */
+const MOST_STREAMS = 16;
 /**
- * A stream is safe for this long; then the oldest of the share that is full yields to a newcomer. It is short, and as often as a page asks that has no
- * stream, so that keeping others out takes more than eight new streams in each such time.
+ * A stream is safe for this long; then the oldest of the share that is full yields to a newcomer. It is short, and as often as a page
+ * asks that has no stream, so that keeping others out takes a new stream in the place of each in each such time.
  */
 const STAY_MS = 5_000;
 /** Whose streams keep a newcomer out, in the words of the refusal. */
@@ -109,7 +109,7 @@ export class Audience {
     return fullShareFor(newcomer, holders, MOST_STREAMS);
   }
 
-  /** The stream that may have to give way: eight that nobody closes would keep everybody else out for good. */
+  /** The stream that may have to give way: streams that nobody closes would keep everybody else out for good. */
   #longest(full: FullShare): Member | undefined {
     const first = [...this.#members.values()].find(({ sharer }) => full.has(sharer));
     return first !== undefined && this.#ports.clock.mono() - first.atMs >= STAY_MS ? first : undefined;

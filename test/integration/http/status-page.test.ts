@@ -187,19 +187,19 @@ void describe('the status page behind http.listen', () => {
     assert.match(huge.body, /8192 bytes/);
   });
 
-  void it('streams what changes to eight, sends the ninth away while all are young, and goes on where one was cut off', async () => {
+  void it('streams what changes to sixteen, sends the next away while all are young, and goes on where one was cut off', async () => {
     const streams: Awaited<ReturnType<typeof follow>>[] = [];
-    for (let nth = 0; nth < 8; nth += 1) streams.push(await follow());
-    const ninth = await eventually('all came a moment ago', async () => {
+    for (let nth = 0; nth < 16; nth += 1) streams.push(await follow());
+    const next = await eventually('all came a moment ago', async () => {
       const refused = await get('/api/v1/stream', {}, 'HEAD');
       if (refused.status === 503) return refused;
       streams.push(await follow());
       return undefined;
     });
-    assert.equal(ninth.headers['retry-after'], '5');
-    await eventually('eight are left', () => {
+    assert.equal(next.headers['retry-after'], '5');
+    await eventually('sixteen are left', () => {
       streams.splice(0, streams.length, ...streams.filter(({ status, isOver }) => status === 200 && !isOver));
-      return streams.length === 8;
+      return streams.length === 16;
     });
     for (const stream of streams) {
       await eventually('it has the picture', () => stream.text.includes('event: snapshot'));

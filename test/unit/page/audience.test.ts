@@ -117,14 +117,14 @@ void describe('the audience', () => {
     assert.deepEqual(pidsOf((await join()).stream.messages[0]?.data['plugins']), [9]);
   });
 
-  void it('takes eight and refuses the ninth until one goes', async () => {
+  void it('takes sixteen and refuses the next until one goes', async () => {
     const { audience, join } = await world();
     const joined = [];
-    for (let nth = 0; nth < 8; nth += 1) {
+    for (let nth = 0; nth < 16; nth += 1) {
       assert.equal(audience.refusal(undefined), undefined);
       joined.push(await join());
     }
-    assert.match(audience.refusal(undefined)?.message ?? '', /8 pages follow already/);
+    assert.match(audience.refusal(undefined)?.message ?? '', /16 pages follow already/);
     joined[3]?.leave();
     assert.equal(audience.refusal(undefined), undefined);
   });
@@ -133,9 +133,9 @@ void describe('the audience', () => {
     const { clock, audience, join } = await world();
     const isFull = (): boolean => audience.refusal(undefined) !== undefined;
     const joined = [];
-    for (let nth = 0; nth < 8; nth += 1) {
+    for (let nth = 0; nth < 16; nth += 1) {
       joined.push(await join());
-      await clock.advance(500);
+      await clock.advance(250);
     }
     await clock.advance(900);
     assert.equal(isFull(), true, 'the first one is here for 4.9 s');
@@ -144,14 +144,14 @@ void describe('the audience', () => {
     const { stream } = await join();
     assert.equal(stream.messages[0]?.event, 'snapshot');
     const gone = joined.map((each) => each.stream.isDestroyed);
-    assert.deepEqual(gone, [true, ...Array<boolean>(7).fill(false)]);
-    assert.equal(audience.size, 8);
+    assert.deepEqual(gone, [true, ...Array<boolean>(15).fill(false)]);
+    assert.equal(audience.size, 16);
     assert.equal(isFull(), true);
   });
 
   void it('lets each newcomer in, though a reader that has all slots opens another stream each second', async () => {
     const { clock, audience, join } = await world();
-    for (let nth = 0; nth < 8; nth += 1) await join();
+    for (let nth = 0; nth < 16; nth += 1) await join();
     await clock.advance(5_000);
     for (let second = 0; second < 60; second += 1) {
       if (audience.refusal(undefined) === undefined) await join();
@@ -166,23 +166,23 @@ void describe('the audience', () => {
     }
   });
 
-  void it('gives one user two streams, all ordinary users six, and whoever has more gives way to nobody but its like', async () => {
+  void it('gives one user four streams, all ordinary users twelve, and whoever has more gives way to nobody but its like', async () => {
     const { clock, audience, join } = await world();
     const [root, first] = [await join(), await join(undefined, 4001)];
-    await join(undefined, 4001);
-    assert.match(audience.refusal(4001)?.message ?? '', /^2 pages of one user follow already/);
+    for (let nth = 1; nth < 4; nth += 1) await join(undefined, 4001);
+    assert.match(audience.refusal(4001)?.message ?? '', /^4 pages of one user follow already/);
     const others = [];
-    for (const uid of [4002, 4002, 'unknown', 'unknown'] as const) {
+    for (const uid of [4002, 4002, 4002, 4002, 'unknown', 'unknown', 'unknown', 'unknown'] as const) {
       assert.equal(audience.refusal(uid), undefined, String(uid));
       others.push(await join(undefined, uid));
     }
-    assert.match(audience.refusal(4003)?.message ?? '', /^6 pages of ordinary users follow already/);
+    assert.match(audience.refusal(4003)?.message ?? '', /^12 pages of ordinary users follow already/);
     await clock.advance(5_000);
     // Its own oldest makes room, though that of root is older.
     await join(undefined, 4001);
     assert.deepEqual([root.stream.isDestroyed, first.stream.isDestroyed], [false, true]);
     const second = await join(undefined, 4003);
-    assert.equal(audience.size, 7);
+    assert.equal(audience.size, 13);
     assert.equal(root.stream.isDestroyed, false);
     assert.equal(audience.refusal(undefined), undefined);
     await join();
@@ -190,7 +190,7 @@ void describe('the audience', () => {
       [root, second].map(({ stream }) => stream.isDestroyed),
       [false, false],
     );
-    assert.equal(audience.size, 8);
+    assert.equal(audience.size, 14);
     assert.equal(others.filter(({ stream }) => stream.isDestroyed).length, 0);
   });
 
