@@ -31,7 +31,7 @@ export const CONNECTION_ENDS = {
   RAPID_RESET: end('The peer opens calls and resets them at once, more than guard.resets allows.', FLOOD),
   MADE_YOU_RESET: end('The peer makes the server reset calls, more than guard.resets allows.', FLOOD),
   EMPTY_FRAMES: end(
-    'The peer sent more frames without content, or more messages beyond the first of a call, than guard.emptyFrames.',
+    'The peer sent more frames without content or with padding, or more messages beyond the first of a call, than guard.emptyFrames.',
     FLOOD,
   ),
   PRIORITY_FLOOD: end('The peer sent more PRIORITY frames than guard.priorities allows.', FLOOD),

@@ -145,7 +145,7 @@ export interface GuardSettings {
   readonly pings: number;
   /** Calls that the peer resets in a window and, counted apart, calls that it makes us reset. */
   readonly resets: number;
-  /** DATA and CONTINUATION frames in a window that carry nothing; and, counted apart, messages of requests after the first. */
+  /** DATA and CONTINUATION frames in a window that carry nothing, or padding; and, counted apart, messages of requests after the first. */
   readonly emptyFrames: number;
   /** WINDOW_UPDATE frames, and PRIORITY frames, in a window. */
   readonly windowUpdates: number;

@@ -71,7 +71,7 @@ const guard = section({
   settings: PERMITS.default(32).describe('SETTINGS frames'),
   pings: PERMITS.default(200).describe('PING frames, beside two for each answered call'),
   resets: PERMITS.default(100).describe('RST_STREAM frames, either side, beside one for each answered call'),
-  emptyFrames: PERMITS.default(100).describe('Frames without content; and messages of a request beyond its first'),
+  emptyFrames: PERMITS.default(100).describe('Frames empty or padded; and messages of a request beyond its first'),
   windowUpdates: PERMITS.default(1000).describe('WINDOW_UPDATE frames, beside four for each answered call'),
   priorities: PERMITS.default(100).describe('PRIORITY frames'),
   informational: PERMITS.default(100).describe('Header blocks of a plugin beyond the two of each answer (1xx)'),

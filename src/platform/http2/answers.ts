@@ -2,6 +2,7 @@
 // library keeps an object for each DATA frame of a message that is not complete: one octet each, a message of 16 MiB
 // would cost it gigabytes.
 import type { GuardSettings } from '../../model/settings.js';
+import { WORTH_BYTES } from './data-run.js';
 import { malformed, PeerFault } from './fault.js';
 import { FrameCutter } from './frame-cutter.js';
 import { encodeFrame, FLAG, FRAME, HEAD_BYTES, SAFE_FRAME_BYTES, type FrameHead } from './frames.js';
@@ -9,10 +10,10 @@ import type { Guard } from './guard.js';
 import { MessageMeter } from './message-meter.js';
 import { PassingData } from './passing-data.js';
 
-/** A DATA frame of so many octets is worth an object of its own; smaller ones are gathered. */
-const WORTH_BYTES = 1024;
 /** Bytes gathered of one call at most; far less than the window of a connection, which they take up meanwhile. */
 const GATHERED_BYTES = 2048;
+/** Of a frame's head, the octet that says its type. */
+const TYPE_AT = 3;
 /** An answer begins with one header block and ends with another; every further one is informational (1xx). */
 const BLOCKS_OF_A_CALL = 2;
 
@@ -33,7 +34,9 @@ export class Answers extends FrameCutter {
   #hasSettings = false;
   #block: { readonly stream: number; bytes: number; parts: number; endsStream: boolean } | undefined;
   #blockSince: number | undefined;
-  /** Gathered of calls that were given up; goes on between two frames. */
+  /** Calls of which whole messages are gathered. */
+  readonly #ripe = new Set<number>();
+  /** Gathered of calls that were given up, and of whole messages; goes on between two frames. */
   readonly #leftOver: Buffer[] = [];
   /** The DATA frame that passes. */
   #data: PassingData | undefined;
@@ -77,10 +80,19 @@ export class Answers extends FrameCutter {
   }
 
   protected override frame(head: FrameHead, bytes: Buffer, at: number): readonly Buffer[] | undefined {
+    const isInBlock = this.#block !== undefined;
     const instead = this.#look(head, bytes, at);
-    if (this.#leftOver.length === 0 || this.#block !== undefined) return instead;
+    if (this.#leftOver.length === 0 || isInBlock) return instead;
     const size = this.isStreaming ? HEAD_BYTES : HEAD_BYTES + head.length;
     return [...this.#leftOver.splice(0), ...(instead ?? [bytes.subarray(at, at + size)])];
+  }
+
+  protected override last(): readonly Buffer[] {
+    for (const stream of this.#ripe) {
+      if (this.#calls.get(stream)?.meter.isBetween === true) this.#leftOver.push(...this.#release(stream));
+    }
+    this.#ripe.clear();
+    return this.isStreaming || this.#block !== undefined ? [] : this.#leftOver.splice(0);
   }
 
   #look(head: FrameHead, bytes: Buffer, at: number): readonly Buffer[] | undefined {
@@ -189,13 +201,18 @@ export class Answers extends FrameCutter {
     const frame = bytes.subarray(at, at + HEAD_BYTES + head.length);
     const { start, end } = data.pass(HEAD_BYTES, frame.length);
     call.meter.see(frame, start, end);
-    // The end of a message passes at once; how many messages are taken is a matter of windows, and of flood.updates.
-    const mayPass = isPadded || endsStream || call.meter.isBetween;
-    if (!call.meter.isBetween || content === 0) this.#guard.count('frames');
-    if (!mayPass) return this.#gather(call, head.stream, frame.subarray(HEAD_BYTES));
+    const isWhole = call.meter.isBetween;
+    if (!isWhole || content === 0) this.#guard.count('frames');
+    if (content === 0 && !isPadded && !endsStream) return [];
+    // The end of a message passes with what was read; how many messages are taken is a matter of windows, and of flood.updates.
+    const mayPass = isPadded || endsStream || (isWhole && isOver(bytes, at + frame.length));
+    if (!mayPass) {
+      if (isWhole) this.#ripe.add(head.stream);
+      return this.#gather(call, head.stream, frame.subarray(HEAD_BYTES));
+    }
     if (call.gathered === undefined) {
       if (endsStream) this.#complete(head.stream);
-      return content === 0 && !isPadded && !endsStream ? [] : undefined;
+      return undefined;
     }
     if (!isPadded && !endsStream && call.bytes + content <= GATHERED_BYTES) {
       this.#gather(call, head.stream, frame.subarray(HEAD_BYTES));
@@ -242,4 +259,9 @@ export class Answers extends FrameCutter {
   #complete(stream: number): void {
     if (this.#calls.delete(stream)) this.#guard.callCompleted();
   }
+}
+
+/** Whether nothing follows at this offset that was read, or the trailers of a call: most answers are then passed on as they are. */
+function isOver(bytes: Buffer, at: number): boolean {
+  return at + TYPE_AT >= bytes.length || bytes[at + TYPE_AT] === FRAME.HEADERS;
 }

@@ -1,4 +1,4 @@
-// Cuts the octets of one side into frames. DATA is never held or copied here; other frames are held until they are whole.
+// Cuts the octets of one side into frames. Large DATA is never held or copied here; other frames are held until they are whole.
 import { HEAD_BYTES, readHead, type FrameHead } from './frames.js';
 
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -65,8 +65,10 @@ export abstract class FrameCutter {
       if (instead !== undefined) replace(at, at + size, instead);
       at += size;
     }
-    if (passedTo === 0 && at === bytes.length) return bytes;
+    const last = this.last();
+    if (passedTo === 0 && at === bytes.length && last.length === 0) return bytes;
     if (at > passedTo) out.push(bytes.subarray(passedTo, at));
+    out.push(...last);
     return out.length === 1 ? (out[0] ?? NOTHING) : Buffer.concat(out);
   }
 
@@ -108,6 +110,11 @@ export abstract class FrameCutter {
 
   /** Looks at the frame at `at` (a streamed one: its head); returns the bytes that pass in its place if it does not itself. */
   protected abstract frame(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined;
+
+  /** Frames that pass after all that were looked at. The last of those may not have passed to its end: then none may. */
+  protected last(): readonly Buffer[] {
+    return [];
+  }
 
   /** A piece of a streamed payload passed; `isLast` when its frame is complete. */
   protected abstract passed(bytes: Buffer, from: number, to: number, isLast: boolean, now: number): void;

@@ -58,13 +58,20 @@ export function readHead(bytes: Buffer, at: number): FrameHead {
   };
 }
 
-/** A whole frame. */
-export function encodeFrame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const frame = Buffer.allocUnsafe(HEAD_BYTES + payload.length);
-  frame.writeUIntBE(payload.length, 0, 3);
+/** The head of a frame, before room for so many octets more. */
+export function encodeHead({ length, type, flags, stream }: FrameHead, room = 0): Buffer {
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + room);
+  frame.writeUIntBE(length, 0, 3);
   frame[3] = type;
   frame[4] = flags;
   frame.writeUInt32BE(stream, 5);
+  return frame;
+}
+
+/** A whole frame. */
+export function encodeFrame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const { length } = payload;
+  const frame = encodeHead({ length, type, flags, stream }, length);
   payload.copy(frame, HEAD_BYTES);
   return frame;
 }

@@ -4,12 +4,11 @@ import type { GuardSettings } from '../../model/settings.js';
 import type { Calls } from './calls.js';
 import { malformed } from './fault.js';
 import { FLAG, FRAME, HEAD_BYTES, PREFACE, readSettings, SAFE_FRAME_BYTES, SETTING, type FrameHead } from './frames.js';
+import { DataRun, WORTH_BYTES } from './data-run.js';
 import { FrameCutter } from './frame-cutter.js';
 import type { Guard } from './guard.js';
 import { HeaderBlocks } from './header-blocks.js';
 import { PassingData } from './passing-data.js';
-
-const NOTHING: Buffer = Buffer.alloc(0);
 
 /** The parts of the server's SETTINGS frame that matter for reading the client. */
 export interface ServerSettings {
@@ -30,6 +29,8 @@ export class Inbound extends FrameCutter {
   #blockSince: number | undefined;
   /** The DATA frame that is passing. */
   #data: PassingData | undefined;
+  /** Small DATA frames of what is being read. */
+  readonly #run = new DataRun();
   /** How many calls may still be opened before the caller allows more. */
   #mayOpen = Infinity;
   #isStalled = false;
@@ -125,7 +126,7 @@ export class Inbound extends FrameCutter {
   protected override need(head: FrameHead, now: number): number {
     if (head.length > this.#maxFrameBytes) throw malformed(`a frame of ${head.length} bytes`);
     if (head.type === FRAME.HEADERS) this.#blockSince ??= now;
-    if (!isStreamed(head.type)) return HEAD_BYTES + head.length;
+    if (!isStreamed(head)) return HEAD_BYTES + head.length;
     return HEAD_BYTES + ((head.flags & FLAG.PADDED) !== 0 ? Math.min(1, head.length) : 0);
   }
 
@@ -144,14 +145,43 @@ export class Inbound extends FrameCutter {
     return had || this.#turns === undefined || this.#turns.take();
   }
 
+  protected override last(): readonly Buffer[] {
+    return this.#run.release();
+  }
+
   /** Looks at the frame at `at` (a streamed one: its head); returns the bytes that pass in its place if it does not itself. */
   protected override frame(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined {
+    const isGathered = this.#isGathered(head);
+    const isInOrder = this.#isInOrder(head);
+    const instead = this.#look(head, bytes, at, now);
+    if (isGathered) return this.#run.add(head.stream, bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + head.length));
+    if (this.#run.isEmpty || !isInOrder) return instead;
+    const size = this.isStreaming ? HEAD_BYTES : HEAD_BYTES + head.length;
+    return [...this.#run.release(), ...(instead ?? [bytes.subarray(at, at + size)])];
+  }
+
+  /** Padding takes up windows, so it cannot be taken out; the end of a request passes as it is. */
+  #isGathered(head: FrameHead): boolean {
+    const isPlain = (head.flags & (FLAG.PADDED | FLAG.END_STREAM)) === 0;
+    return isPlain && head.length > 0 && !isStreamed(head) && head.type === FRAME.DATA && this.#calls.has(head.stream);
+  }
+
+  /** Whether it passes after the DATA before it. Other frames pass before: as one of no call, it would keep DATA from being gathered. */
+  #isInOrder({ type, stream, length }: FrameHead): boolean {
+    if (type === FRAME.DATA) return length >= WORTH_BYTES || this.#calls.has(stream);
+    return type === FRAME.HEADERS || type === FRAME.RST_STREAM;
+  }
+
+  #look(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined {
     this.#guard.count('frames');
     if (!this.#hasSettings && (head.type !== FRAME.SETTINGS || (head.flags & FLAG.ACK) !== 0)) {
       throw malformed('its first frame is not SETTINGS');
     }
     if (this.#blocks.isOpen && head.type !== FRAME.CONTINUATION) throw malformed('a frame inside a header block');
     switch (head.type) {
+      case FRAME.DATA:
+        this.#dataFrame(head, bytes, at + HEAD_BYTES, now);
+        return undefined;
       case FRAME.HEADERS:
       case FRAME.CONTINUATION:
         return this.#headers(head, bytes.subarray(at, at + HEAD_BYTES + head.length), now);
@@ -179,8 +209,10 @@ export class Inbound extends FrameCutter {
         this.#guard.strayPayload(head.length);
         return undefined;
       default:
-        this.#streamed(head, bytes[at + HEAD_BYTES] ?? 0, now);
-        return undefined;
+        // The server would skip it; so it is not even shown to it.
+        this.stream(head.length, true);
+        this.#guard.strayPayload(head.length);
+        return [];
     }
   }
 
@@ -213,20 +245,20 @@ export class Inbound extends FrameCutter {
     if (window !== undefined) this.#calls.beginWith(window, now);
   }
 
-  /** The head of a DATA or unknown frame, whose payload passes as it comes. */
-  #streamed(head: FrameHead, padding: number, now: number): void {
-    this.stream(head.length);
-    if (head.type !== FRAME.DATA || !this.#calls.has(head.stream)) this.#guard.strayPayload(head.length);
-    if (head.type !== FRAME.DATA) return;
-    this.#data = new PassingData(head, padding);
+  /** A small DATA frame, or the head of a large one, whose payload passes as it comes. */
+  #dataFrame(head: FrameHead, bytes: Buffer, payload: number, now: number): void {
+    if (!this.#calls.has(head.stream)) this.#guard.strayPayload(head.length);
+    if (isStreamed(head)) this.stream(head.length);
+    this.#data = new PassingData(head, bytes[payload] ?? 0);
     const { contentBytes, endsStream } = this.#data;
-    if (contentBytes <= 0 && !endsStream) this.#guard.count('emptyFrames');
+    const isPadded = (head.flags & FLAG.PADDED) !== 0;
+    if (isPadded || (contentBytes <= 0 && !endsStream)) this.#guard.count('emptyFrames');
     if (contentBytes > 0 && this.#calls.isAsked(head.stream)) this.#guard.dataReceived(contentBytes);
-    if (head.length === 0) this.passed(NOTHING, 0, 0, true, now);
+    if (!isStreamed(head)) this.passed(bytes, payload, payload + head.length, true, now);
   }
 }
 
-/** Whether frames of a type pass without being held: DATA, and types that the server ignores. */
-function isStreamed(type: number): boolean {
-  return type === FRAME.DATA || type > FRAME.CONTINUATION;
+/** Whether a frame passes without being held, or is left out: DATA that is large, and types that the server ignores. */
+function isStreamed({ type, length }: FrameHead): boolean {
+  return type > FRAME.CONTINUATION || (type === FRAME.DATA && length >= WORTH_BYTES);
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Answers } from '../../../../src/platform/http2/answers.js';
-import { encodeFrame, FLAG, FRAME, HEAD_BYTES, readHead } from '../../../../src/platform/http2/frames.js';
+import { encodeFrame, FLAG, FRAME } from '../../../../src/platform/http2/frames.js';
 import { Guard } from '../../../../src/platform/http2/guard.js';
+import { framesOf } from '../../../support/http2/frame-list.js';
 import { guardSettings } from '../../../support/http2/guard-settings.js';
 import { answerHeaders } from '../../../support/http2/hostile-plugin.js';
 import { message, number32, settings } from '../../../support/http2/raw-peer.js';
@@ -21,16 +22,6 @@ function cut(stream: number, bytes: Buffer, piece: number): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += piece) {
     frames.push(encodeFrame(FRAME.DATA, 0, stream, bytes.subarray(at, at + piece)));
-  }
-  return frames;
-}
-
-function framesOf(bytes: Buffer): { type: number; stream: number; flags: number; payload: Buffer }[] {
-  const frames = [];
-  for (let at = 0; at < bytes.length;) {
-    const { length, type, stream, flags } = readHead(bytes, at);
-    frames.push({ type, stream, flags, payload: bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + length) });
-    at += HEAD_BYTES + length;
   }
   return frames;
 }
@@ -54,6 +45,46 @@ void describe('the answer of a server', () => {
     answers.take(answerHeaders(1), 0);
     const frame = encodeFrame(FRAME.DATA, 0, 1, message(Buffer.from('a list')));
     assert.equal(answers.take(frame, 0), frame);
+  });
+
+  void it('reaches the client in few DATA frames of each call when a read brings many small messages', () => {
+    const answers = bed();
+    answers.opened(3);
+    answers.take(Buffer.concat([answerHeaders(1), answerHeaders(3)]), 0);
+    const empty = (_: unknown, at: number): Buffer =>
+      encodeFrame(FRAME.DATA, 0, 1 + 2 * (at % 2), message(Buffer.alloc(0)));
+    const between = encodeFrame(0x42, 0, 0, Buffer.alloc(3));
+    const sent = Array.from({ length: 1000 }, empty).flatMap((frame) => [frame, between]);
+    const seen = framesOf(answers.take(Buffer.concat(sent), 0));
+    assert.ok(seen.length <= 6, `${seen.length} frames`);
+    for (const call of [1, 3]) {
+      const octets = seen.filter(({ stream }) => stream === call).reduce((sum, { length }) => sum + length, 0);
+      assert.equal(octets, 5 * 500);
+    }
+  });
+
+  void it('goes on with whole messages although a large frame of another call is not whole, and before a header block', () => {
+    const answers = bed();
+    answers.opened(3);
+    answers.take(Buffer.concat([answerHeaders(1), answerHeaders(3)]), 0);
+    const small = encodeFrame(FRAME.DATA, 0, 1, message(Buffer.from('a list')));
+    const large = encodeFrame(FRAME.DATA, 0, 3, message(Buffer.alloc(5000)));
+    const trailers = answerHeaders(1);
+    trailers[4] = FLAG.END_STREAM;
+    const end = encodeFrame(FRAME.CONTINUATION, FLAG.END_HEADERS, 1, Buffer.alloc(0));
+    const first = answers.take(Buffer.concat([small, small, large.subarray(0, 600)]), 0);
+    const then = answers.take(Buffer.concat([large.subarray(600), trailers]), 0);
+    const seen = framesOf(Buffer.concat([first, then, answers.take(end, 0)]));
+    assert.deepEqual(
+      seen.map(({ type, stream }) => [type, stream]),
+      [
+        [FRAME.DATA, 3],
+        [FRAME.DATA, 1],
+        [FRAME.HEADERS, 1],
+        [FRAME.CONTINUATION, 1],
+      ],
+    );
+    assert.equal(seen[1]?.length, 2 * 11);
   });
 
   void it('is no frame of its own when it has no known type or no content', () => {

@@ -40,7 +40,6 @@ function life(seed: number, authority: string): Buffer {
       encodeFrame(FRAME.DATA, FLAG.END_STREAM, stream, message(Buffer.alloc(Math.floor(random.next() * 5000)))),
     );
     if (random.next() < 0.3) parts.push(PING, encodeFrame(FRAME.WINDOW_UPDATE, 0, 0, number32(1000)));
-    if (random.next() < 0.1) parts.push(encodeFrame(0x42, 0, 0, Buffer.from('unknown')));
   }
   return Buffer.concat(parts);
 }

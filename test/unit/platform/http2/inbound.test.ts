@@ -6,6 +6,7 @@ import { encodeFrame, encodeHeaders, FLAG, FRAME, PREFACE } from '../../../../sr
 import { Guard } from '../../../../src/platform/http2/guard.js';
 import { Inbound } from '../../../../src/platform/http2/inbound.js';
 import { Outbound } from '../../../../src/platform/http2/outbound.js';
+import { framesOf } from '../../../support/http2/frame-list.js';
 import { guardSettings } from '../../../support/http2/guard-settings.js';
 import { indexed, literal, sizeUpdate } from '../../../support/http2/hpack-writer.js';
 import { MirrorServer } from '../../../support/http2/mirror-server.js';
@@ -180,11 +181,51 @@ void describe('the input from a client', () => {
     assert.equal(calls.idleSince, 2);
   });
 
-  void it('stays out of the way of the server until a frame has come whole, DATA apart', () => {
+  void it('is one DATA frame of each call for all the small ones that a read brings', () => {
+    const { inbound } = bed();
+    inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+    for (const stream of [1, 3])
+      inbound.take(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, stream, requestBlock('a')), 0);
+    const octet = (_: unknown, at: number): Buffer => encodeFrame(FRAME.DATA, 0, 1 + 2 * (at % 2), Buffer.from([at]));
+    const small = Array.from({ length: 80 }, octet);
+    const between = Buffer.concat([
+      encodeFrame(FRAME.WINDOW_UPDATE, 0, 0, number32(1)),
+      encodeFrame(0x42, 0, 0, Buffer.alloc(3)),
+      encodeFrame(FRAME.DATA, 0, 5, Buffer.alloc(1)),
+    ]);
+    const last = request(3, requestBlock('a')).subarray(9 + requestBlock('a').length);
+    const seen = framesOf(inbound.take(Buffer.concat([...small.slice(0, 40), between, ...small.slice(40), last]), 0));
+    assert.deepEqual(
+      seen.map(({ type, stream, length }) => [type, stream, length]),
+      [
+        [FRAME.WINDOW_UPDATE, 0, 4],
+        [FRAME.DATA, 5, 1],
+        [FRAME.DATA, 1, 40],
+        [FRAME.DATA, 3, 40],
+        [FRAME.DATA, 3, 9],
+      ],
+    );
+    assert.deepEqual(
+      [...seen[2]!.payload],
+      [...Array(40).keys()].map((at) => 2 * at),
+    );
+  });
+
+  void it('is a flood when its DATA is padded: that cannot be gathered', () => {
+    const { inbound } = bed();
+    inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+    inbound.take(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, 1, requestBlock('a')), 0);
+    const padded = encodeFrame(FRAME.DATA, FLAG.PADDED, 1, Buffer.from([0, 1]));
+    const most = guardSettings.emptyFrames;
+    for (let frames = 0; frames < most; frames++) assert.equal(inbound.take(padded, 0).length, padded.length);
+    assert.throws(() => inbound.take(padded, 0), { code: 'EMPTY_FRAMES' });
+  });
+
+  void it('stays out of the way of the server until a frame has come whole, large DATA apart', () => {
     const { inbound } = bed();
     assert.equal(inbound.take(PREFACE.subarray(0, 20), 0).length, 0);
     assert.equal(inbound.take(PREFACE.subarray(20), 0).length, PREFACE.length);
-    const whole = Buffer.concat([settings(), request(1, requestBlock('localhost'))]);
+    const whole = Buffer.concat([settings(), request(1, requestBlock('localhost'), Buffer.alloc(2000))]);
     const dataAt = 9 + 9 + requestBlock('localhost').length + 9;
     let passed = 0;
     for (let at = 0; at < whole.length; at++) {
