@@ -6,6 +6,7 @@ import { systemClock } from '../../src/platform/time/system-clock.js';
 /** A resource that offers nothing and answers no call. */
 const SILENT: FrontedService = {
   isOffered: false,
+  uid: undefined,
   options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
   afterRegister: (go) => go(),
   watch: () => () => undefined,
