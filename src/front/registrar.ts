@@ -160,7 +160,10 @@ export class Registrar {
     else this.#yields = 0;
     this.#knownTo = incarnation;
     this.#comebacks.registered(incarnation, clock.mono());
-    if (!this.#isWanted) this.#leave(); // while it was being called
+    if (!this.#isWanted) {
+      this.#leave(); // while it was being called
+      return 0;
+    }
     if (usesRegistry) this.#noEntry = sockets.enter();
     return STREAM_MS;
   }

@@ -28,21 +28,24 @@ export interface KubeletSocketsPorts {
   readonly take: (socket: Socket, resource: string, service: FrontedService) => void;
   /** Entries in the registry at most: admission.maxPlugins of LiveConfig (config/live-config). */
   readonly maxEntries: () => number;
-  /** Whether a resource is an ordinary user's, by `strangerUserOf` (model/instance): it may think up ever new names. */
-  readonly isStrangers: (resource: string) => boolean;
+  /**
+   * Whether a plugin of this uid is an ordinary user's, by `strangerUser` (model/ids): it may think up ever new names. One whose uid
+   * is not known is none.
+   */
+  readonly isStrangers: (uid: number | undefined) => boolean;
 }
 
 /** The sockets and the registry entry of one resource. */
 export class KubeletSockets implements FrontSockets {
   readonly endpoint: string;
-  readonly #resource: string;
+  readonly #service: FrontedService;
   readonly #ports: KubeletSocketsPorts;
   readonly #names: ReturnType<typeof namesOf>;
   readonly #a: BoundSocket;
   readonly #b: BoundSocket;
 
   constructor(resource: string, service: FrontedService, ports: KubeletSocketsPorts) {
-    this.#resource = resource;
+    this.#service = service;
     this.#ports = ports;
     this.#names = namesOf(resource);
     const { paths, clock, take } = ports;
@@ -76,7 +79,8 @@ export class KubeletSockets implements FrontSockets {
         const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
         const { maxEntries, isStrangers } = this.#ports;
         const all = maxEntries();
-        const most = isStrangers(this.#resource) ? all / 2 : all;
+        // By the plugin that spoke last: one that has gone meanwhile is nobody's, and may have been anybody's.
+        const most = isStrangers(this.#service.uid) ? all / 2 : all;
         const whose = most < all ? ', and ordinary users have half of admission.maxPlugins' : ' (admission.maxPlugins)';
         if (entries >= most) return `the registry has ${String(entries)} entries of the broker${whose}`;
         pinned.symlink(entry, target);

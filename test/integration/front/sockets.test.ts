@@ -96,11 +96,11 @@ describe('the sockets before a kubelet', () => {
     assert.equal(place.enter(), undefined);
     assert.equal(lstatSync(link).ino, ino);
     assert.match(kubeletSockets(other, kubelet).enter() ?? '', /^the registry has 1 entries .*admission\.maxPlugins/);
-    const third = (isStrangers: boolean): string | undefined =>
-      kubeletSockets('example.com/third', kubelet, { most: 2, isStrangers }).enter();
-    assert.match(third(true) ?? '', /^the registry has 1 entries .*ordinary users have half of admission\.maxPlugins/);
+    const third = (uid: number): string | undefined =>
+      kubeletSockets('example.com/third', kubelet, { most: 2, uid }).enter();
+    assert.match(third(4001) ?? '', /^the registry has 1 entries .*ordinary users have half of admission\.maxPlugins/);
     assert.deepEqual(readdirSync(registry), [entry]);
-    assert.equal(third(false), undefined);
+    assert.equal(third(0), undefined);
   });
 
   it('leave what somebody else put in the place of their entry, and name it', async () => {

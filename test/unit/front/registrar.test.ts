@@ -135,6 +135,12 @@ describe('the registrar of the front', () => {
     registrar.isWanted = true;
     await settle();
     assert.deepEqual([facts.registers, facts.entries, states], [0, 0, ['registering']]);
+    const away = world();
+    away.facts.during = () => queueMicrotask(() => void (away.registrar.isWanted = false));
+    away.registrar.isWanted = true;
+    await away.settle();
+    assert.deepEqual([away.facts.registers, away.facts.entries], [1, 0], 'its plugin has gone meanwhile');
+    away.registrar.close();
     const other = world();
     other.facts.during = () => queueMicrotask(() => other.registrar.close());
     other.registrar.isWanted = true;
