@@ -5,7 +5,7 @@ import type { FrontNews } from '../front/front-news.js';
 import { KubeletResources } from '../front/kubelet-resources.js';
 import { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import type { UserFacts } from '../model/ids.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import { strangerUserOf } from '../model/instance.js';
 import type { FrontedBefore } from '../platform/kubelet/fronted-before.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
@@ -66,7 +66,7 @@ export class FrontLine {
     this.owners = owners;
     const maxEntries = (): number => live.admission.maxPlugins;
     const userOf = (name: string): number | undefined => strangerUserOf(core.offered.of(name)?.instance, parts);
-    const isStrangers = (name: string): boolean => userOf(name) !== undefined;
+    const isStrangers = (uid = 0): boolean => strangerUser(uid, parts) !== undefined;
     this.front = new Front({
       resources: new KubeletResources({
         resources: core.offered,

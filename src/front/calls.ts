@@ -1,6 +1,7 @@
 // The calls of the kubelet about one resource, passed on with deadlines. Admission of pods is one thread for all of them:
 // an Allocate that is held stops every pod of the node, and may be waiting for a plugin whose own pod stands behind it. So
 // nothing here waits longer than it says, and each failure is one sentence, because it ends in the pod's status.
+import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { abortable, sleep, type Clock } from '../kernel/clock.js';
 import type { DeviceMethod } from '../model/device-use.js';
 import { GRPC_STATUS } from '../model/reasons.js';
@@ -17,8 +18,12 @@ import { standingOf, type Speculation } from './standing.js';
 
 /** The kubelet gives PreStartContainer 30 s: calls that wait at the gate are answered before. */
 const GATE_MS = 25_000;
-/** After a call that timed out the plugin is asked for a sign of life this often. */
+/** A plugin that let a call time out is asked for a sign of life this often. */
 const PROBE_EVERY_MS = 1000;
+/** And for the first time after so long, more from one time-out to the next: one that gives signs of life and no answers has all pods wait. */
+const QUIET: BackoffBounds = { firstMs: PROBE_EVERY_MS, maxMs: 60_000 };
+/** Time-outs are counted until there was none for so long. */
+const FORGIVEN_MS = 300_000;
 /** A call that was cut off may fail before the list stream of the same plugin: its end is told within this time. */
 const LOSS_TOLD_MS = 500;
 
@@ -50,6 +55,9 @@ export class FrontCalls {
   readonly #waiting = new Set<() => void>();
   /** The instance that let a call time out, until it shows a sign of life. */
   #silent: string | undefined;
+  /** Time-outs of the resource, and when the last one was. */
+  #timeouts = 0;
+  #timedOutAt = -Infinity;
 
   constructor(ports: FrontCallsPorts) {
     this.#ports = ports;
@@ -105,7 +113,7 @@ export class FrontCalls {
   async #preferred(request: Buffer, signal: AbortSignal): Promise<Buffer> {
     const { resources, resource, wire, limits } = this.#ports;
     const now = resources.now(resource);
-    if (now?.state !== 'ready' || !now.options.preferredAllocationAvailable || now.instanceId === this.#silent) {
+    if (now?.state !== 'ready' || !now.options.preferredAllocationAvailable || this.#isSilent(now.instanceId)) {
       return wire.noPreference;
     }
     try {
@@ -167,7 +175,7 @@ export class FrontCalls {
     for (;;) {
       const now = resources.now(resource);
       const { [way]: verdict } = standingOf(now, speculation());
-      if (now !== undefined && verdict === 'open' && now.instanceId !== this.#silent) return now;
+      if (now !== undefined && verdict === 'open' && !this.#isSilent(now.instanceId)) return now;
       if (verdict === 'refused') throw this.#failure('FAILED_PRECONDITION', `its plugin is ${describe(now)}`);
       const leftMs = until - clock.mono();
       if (verdict === 'open' && (way === 'allocate' || leftMs <= 0)) {
@@ -209,15 +217,25 @@ export class FrontCalls {
   #fellSilent(instanceId: string): void {
     if (this.#silent === instanceId) return;
     this.#silent = instanceId;
+    const now = this.#ports.clock.mono();
+    this.#timeouts = now - this.#timedOutAt < FORGIVEN_MS ? this.#timeouts + 1 : 1;
+    this.#timedOutAt = now;
     void this.#probe(instanceId).catch(() => undefined); // ends with the front
+  }
+
+  /** A successor is asked at once, but not that of one that let calls time out before: whoever restarts all the time is no newcomer. */
+  #isSilent(instanceId: string): boolean {
+    return this.#silent === instanceId || (this.#silent !== undefined && this.#timeouts > 1);
   }
 
   async #probe(instanceId: string): Promise<void> {
     const { clock, resources, resource } = this.#ports;
     const { signal } = this.#halt;
+    // Not at once: pods that stand behind the one whose call timed out are to be refused, not to wait in turn.
+    let waitMs = backoffMs(this.#timeouts, QUIET, 1);
     do {
-      // Not at once: pods that stand behind the one whose call timed out are to be refused, not to wait in turn.
-      await sleep(clock, PROBE_EVERY_MS, signal);
+      await sleep(clock, waitMs, signal);
+      waitMs = PROBE_EVERY_MS;
       if (await resources.isAlive(instanceId, signal)) break;
     } while (this.#silent === instanceId && resources.now(resource)?.instanceId === instanceId);
     if (this.#silent === instanceId) this.#silent = undefined;

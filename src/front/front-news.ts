@@ -26,10 +26,14 @@ export class FrontNews {
     else this.#log.info('front.state', message, { resource, state, uid });
   };
 
-  /** A connection of the kubelet was over its budget. */
-  readonly connectionEnded = (resource: string, { code, message }: { code: string; message: string }): void => {
+  /** A connection of the kubelet was over its budget. @param uid of the resource's plugin */
+  readonly connectionEnded = (
+    resource: string,
+    uid: number | undefined,
+    { code, message }: { code: string; message: string },
+  ): void => {
     const sentence = `a connection of the kubelet to ${resource} was ended: ${message}`;
-    this.#log.warn('front.connection-ended', sentence, { code });
+    this.#log.warn('front.connection-ended', sentence, { code, resource, uid });
   };
 
   /** kubelet.sock of the kubelet cannot be watched; undefined when it can be again. */
@@ -60,6 +64,6 @@ export class FrontNews {
   /** The kubelet gave one device to two pods. */
   readonly usedTwice = (resource: string, message: string): void => {
     this.#events.record({ type: 'front', message, facts: { resource, pods: 2 } });
-    this.#log.warn('front.used-twice', message);
+    this.#log.warn('front.used-twice', message, { resource });
   };
 }

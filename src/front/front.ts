@@ -72,8 +72,7 @@ export class Front implements RosterListener, ListListener, OwnersListener {
   }
 
   /**
-   * Resources that are over stop serving: each new one makes room, so that no more than are known are kept for long. The files in
-   * the kubelet's directories stay, because removing a registry entry would cut off another plugin that has its name there now.
+   * Resources that are over stop serving: each new one makes room, so that no more than are known are kept for long.
    */
   #letGo(): void {
     for (const [name, resource] of this.#resources) {

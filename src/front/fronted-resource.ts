@@ -83,6 +83,10 @@ export class FrontedResource implements FrontedService {
     });
   }
 
+  get uid(): number | undefined {
+    return this.#uid;
+  }
+
   /** How it stands. */
   get view(): FrontView {
     return this.#view;
@@ -195,7 +199,10 @@ export class FrontedResource implements FrontedService {
     for (const stream of this.#streams) stream.end();
   }
 
-  /** Finishes calls within the limit, then stops serving. The kubelet's knowledge is not taken back. */
+  /**
+   * Finishes calls within the limit, then stops serving. The kubelet's knowledge is not taken back. The sockets of a resource that
+   * is over, and of which no pod has devices, leave no files: plugins may have ever new names.
+   */
   async close(limitMs: number): Promise<void> {
     this.#registrar.close();
     if (this.#callsUnderWay > 0) {
@@ -204,11 +211,12 @@ export class FrontedResource implements FrontedService {
         this.#ports.clock.alarm(limitMs, resolve);
       });
     }
+    const isForgotten = this.isOver && this.#ports.owners.isFree(this.name);
     this.#isClosed = true;
     this.#alarm?.cancel();
     this.#calls.close();
     for (const stream of this.#streams) stream.end();
-    this.#sockets.close();
+    this.#sockets.close(isForgotten);
   }
 
   #now(): ResourceNow | undefined {

@@ -136,6 +136,10 @@ export class Owners implements FrontOwners {
     return 'that has said twice (PodResources) which pods have devices';
   }
 
+  isFree(resource: string): boolean {
+    return this.heldOf(resource) === 0 && this.unsure(resource) === undefined;
+  }
+
   giving(resource: string, ids: readonly string[]): void {
     if (this.#answers < ABSENT) this.#gave.add(resource);
     this.#given.add(resource, ids, this.#isAsking);

@@ -86,6 +86,8 @@ export interface FrontedService {
    * of an empty stream would cut off another plugin that offers the resource to it by now.
    */
   readonly isOffered: boolean;
+  /** The user whose plugin spoke for the resource last; undefined: not known. */
+  readonly uid: number | undefined;
   options(): DeviceOptions;
   /** Calls back once when the socket that no Register names may be answered, which is soon. */
   afterRegister(go: () => void): void;
@@ -102,12 +104,22 @@ export type FrontAnswer = { readonly bytes: Buffer } | { readonly status: number
 export interface FrontSockets {
   /** As Register names it: relative to the directory of kubelet.sock. */
   readonly endpoint: string;
-  /** Binds sockets that are not where they belong (any more). @throws Error with a sentence when a path is not ours to take */
+  /**
+   * Binds sockets that are not where they belong (any more). Once closed it binds nothing, neither later nor by a call under way.
+   *
+   * @throws Error with a sentence when a path is not ours to take, or when it was closed
+   */
   ensure(): Promise<void>;
   /** Makes the entry in the registry unless it is there. Returns the obstacle, in a sentence. */
   enter(): string | undefined;
-  /** Stops listening; connections go on. The files stay: a successor binds over them. */
-  close(): void;
+  /**
+   * Stops listening; connections go on. The entry stays, because a kubelet forgets a plugin by its resource name when one goes,
+   * and would cut off another plugin that has the name there now.
+   *
+   * @param isForgotten the files of the sockets go. They stay for a successor, which binds over them and knows by them which
+   *   resources pods were offered
+   */
+  close(isForgotten: boolean): void;
 }
 
 /** Makes the sockets of a resource, KubeletSockets (platform/kubelet/front-sockets); binds nothing yet. */
@@ -117,6 +129,8 @@ export type OpenSockets = (resource: string, service: FrontedService) => FrontSo
 export interface FrontOwners {
   /** Ids of a resource that pods have, or are given now. */
   idsOf(resource: string): readonly string[];
+  /** Whether no pod has devices of a resource, as the kubelet said and as they were given, and none can have any unnamed. */
+  isFree(resource: string): boolean;
   /**
    * Whether another living pod has one of these ids, confirmed by the kubelet just now. Never rejects.
    *

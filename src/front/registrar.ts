@@ -155,18 +155,22 @@ export class Registrar {
       told(isRefused ? 'refused' : 'registering', `it could not be registered: ${String(message)}`);
       return backoffMs(this.#failures, RETRY, this.#ports.random.next());
     }
+    if (this.#halt.signal.aborted) return Infinity; // no entry for what was let go meanwhile
     if (this.#knownTo === incarnation) this.#losses.push(clock.mono());
     else this.#yields = 0;
     this.#knownTo = incarnation;
     this.#comebacks.registered(incarnation, clock.mono());
-    if (!this.#isWanted) this.#leave(); // while it was being called
+    if (!this.#isWanted) {
+      this.#leave(); // while it was being called
+      return 0;
+    }
     if (usesRegistry) this.#noEntry = sockets.enter();
     return STREAM_MS;
   }
 
   /** Whether this kubelet is there, and is to know the resource. */
   #isFor(incarnation: string): boolean {
-    return this.#isWanted && this.#ports.kubelet.incarnation() === incarnation;
+    return !this.#halt.signal.aborted && this.#isWanted && this.#ports.kubelet.incarnation() === incarnation;
   }
 
   #leave(): void {

@@ -6,6 +6,7 @@ import { Paces } from '../kernel/paces.js';
 import { Until } from '../kernel/until.js';
 import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
 import { MAX_ANSWER_BYTES } from './allocatable-answers.js';
+import { EVERY_MS, Kept, LIMIT_MS } from './kept.js';
 import { podKey } from './pods.js';
 import {
   KUBELET_RATE,
@@ -16,13 +17,8 @@ import {
   type PodResourcesBackend,
   type PodResourcesVersion,
 } from './ports.js';
+import { PATIENCE_MS, Silence } from './silence.js';
 
-/** The kubelet is asked for one answer at most this often. */
-const EVERY_MS = 1000;
-/** It answers within this, or its last answer stays. */
-const LIMIT_MS = 5000;
-/** Our own clients do not wait longer for it: some give up after a second. */
-const PATIENCE_MS = 500;
 /** How often the kubelet is asked for single pods: half of what it answers to all its callers, because the front asks, too. */
 const GETS = { burst: KUBELET_RATE.burst / 2, intervalMs: KUBELET_RATE.intervalMs * 2 };
 /** And of these for each ordinary user. */
@@ -55,6 +51,9 @@ export class UpstreamAnswers implements PodResourcesBackend {
   readonly #joined = new Map<PodResourcesVersion, { theirs: KubeletPods; own: Buffer; bytes: Buffer }>();
   /** Questions about single pods that are under way: all that ask for the same pod meanwhile share the answer. */
   readonly #asking = new Map<string, Promise<Buffer | undefined>>();
+  readonly #silence: Silence;
+  /** Why the newest of them that failed did. */
+  #failure: unknown;
 
   /** @param own answers with leases */
   constructor(own: PodResourcesBackend, ports: UpstreamPorts) {
@@ -62,10 +61,15 @@ export class UpstreamAnswers implements PodResourcesBackend {
     this.#own = own;
     const { clock, kubelet, owners, unanswered } = ports;
     const { signal } = this.#halt;
+    this.#silence = new Silence(clock);
+    // Each of the two has its own trouble, and what is told is all of it.
+    const failures = new Map<string, string>();
     const told = (what: string) => (failure: unknown) => {
       if (signal.aborted) return;
-      const why = `the kubelet does not answer ${what} of PodResources`;
-      unanswered(failure === undefined ? undefined : `${why}: ${asError(failure).message}`);
+      failures.delete(what);
+      if (failure !== undefined) failures.set(what, `${what} of PodResources: ${asError(failure).message}`);
+      const all = [...failures.values()].sort();
+      unanswered(all.length === 0 ? undefined : `the kubelet does not answer ${all.join('; nor ')}`);
     };
     const untilHalt = new Until(signal);
     const list = async (): Promise<KubeletPods | undefined> => {
@@ -131,15 +135,33 @@ export class UpstreamAnswers implements PodResourcesBackend {
     return (await this.#ask(namespace, name, PATIENCE_MS).catch(() => undefined)) ?? own;
   }
 
-  #ask(namespace: string, name: string, limitMs: number): Promise<Buffer | undefined> {
+  /** Rejects at once, as the question before did, where that timed out a moment ago. One at a time goes on trying meanwhile. */
+  #ask(namespace: string, name: string, usualMs: number): Promise<Buffer | undefined> {
+    const waitMs = this.#silence.waitMs(usualMs);
+    if (waitMs === 0) {
+      if (this.#asking.size === 0) this.#get(namespace, name).catch(() => undefined);
+      return Promise.reject(asError(this.#failure));
+    }
+    const asking = this.#asking.get(podKey(namespace, name)) ?? this.#get(namespace, name);
+    const late = (): Error => new Error(`the kubelet did not answer within ${String(waitMs)} ms`);
+    return waitMs < LIMIT_MS ? withDeadline(this.#ports.clock, waitMs, late, () => asking) : asking;
+  }
+
+  async #get(namespace: string, name: string): Promise<Buffer | undefined> {
+    const { kubelet, clock } = this.#ports;
     const key = podKey(namespace, name);
-    const known = this.#asking.get(key);
-    if (known !== undefined) return known;
-    const asking = this.#ports.kubelet
-      .get(namespace, name, limitMs, this.#halt.signal)
-      .finally(() => this.#asking.delete(key));
+    const askedAt = clock.mono();
+    const asking = kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal).finally(() => this.#asking.delete(key));
     this.#asking.set(key, asking);
-    return asking;
+    try {
+      const bytes = await asking;
+      this.#silence.ended(askedAt, true);
+      return bytes;
+    } catch (failure) {
+      this.#failure = failure;
+      this.#silence.ended(askedAt, false);
+      throw failure;
+    }
   }
 
   /** A pod as the kubelet has it now, or, where it answers List and not Get (1.32 may have it switched off), as its List has it. */
@@ -148,7 +170,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
       return await this.#ask(namespace, name, LIMIT_MS);
     } catch (failure) {
       const key = podKey(namespace, name);
-      const listed = (await this.#pods.get())?.pods.find((pod) => podKey(pod.namespace, pod.name) === key);
+      const listed = (await this.#pods.get(PATIENCE_MS))?.pods.find((pod) => podKey(pod.namespace, pod.name) === key);
       if (listed === undefined || this.#pods.isFailing) throw failure;
       return listed.bytes;
     }
@@ -172,80 +194,3 @@ interface KubeletPods {
 }
 
 const NO_PODS: KubeletPods = { pods: [], keys: new Set() };
-
-/** One answer, asked for at most once in a while, by one call at a time, and kept when asking fails, or takes long. */
-class Kept<T> {
-  readonly #clock: Clock;
-  readonly #ask: () => Promise<T | undefined>;
-  readonly #told: (failure: unknown) => void;
-  readonly #mayAsk: (ageMs: number) => boolean;
-  #value: T | undefined;
-  #askedAt = -Infinity;
-  /** When that was asked for which is known now. */
-  #knownAt = -Infinity;
-  #asking: Promise<void> | undefined;
-  /** Nobody waits for the answer that is under way: it took too long already. */
-  #isLate = false;
-  /** Whether the newest try failed. */
-  isFailing = false;
-
-  /** @param ask undefined: the kubelet was not asked after all */
-  constructor(
-    clock: Clock,
-    ask: () => Promise<T | undefined>,
-    told: (failure: unknown) => void,
-    mayAsk: (ageMs: number) => boolean,
-  ) {
-    this.#clock = clock;
-    this.#ask = ask;
-    this.#told = told;
-    this.#mayAsk = mayAsk;
-  }
-
-  /** Whether an answer is under way: after `get` it has hung for longer than that waited. */
-  get isAsking(): boolean {
-    return this.#asking !== undefined;
-  }
-
-  /** How old the answer is, in milliseconds; Infinity while there is none. */
-  get ageMs(): number {
-    return this.#clock.mono() - this.#knownAt;
-  }
-
-  /**
-   * Undefined while the kubelet never answered.
-   *
-   * @param patienceMs how long a newer answer is waited for
-   */
-  async get(patienceMs = this.#value === undefined ? LIMIT_MS : PATIENCE_MS): Promise<T | undefined> {
-    const isDue = this.#clock.mono() - this.#askedAt >= EVERY_MS && this.#mayAsk(this.ageMs);
-    if (this.#asking === undefined && isDue) {
-      this.#askedAt = this.#clock.mono();
-      this.#asking = this.#renew().finally(() => (this.#asking = undefined));
-      this.#isLate = false;
-    }
-    const asking = this.#asking;
-    if (asking !== undefined && !this.#isLate) {
-      const late = (): Error => new Error(`no answer within ${String(patienceMs)} ms`);
-      await withDeadline(this.#clock, patienceMs, late, () => asking).catch(() => {
-        if (this.#value !== undefined) this.#isLate = true;
-      });
-    }
-    return this.#value;
-  }
-
-  async #renew(): Promise<void> {
-    const askedAt = this.#askedAt;
-    try {
-      const value = await this.#ask();
-      if (value === undefined) return;
-      this.#value = value;
-      this.#knownAt = askedAt;
-      this.isFailing = false;
-      this.#told(undefined);
-    } catch (failure) {
-      this.isFailing = true;
-      this.#told(failure);
-    }
-  }
-}

@@ -19,6 +19,7 @@ export const READY: ResourceNow = {
 /** Nobody has devices. */
 export const NO_OWNERS: FrontOwners = {
   idsOf: () => [],
+  isFree: () => true,
   takenBy: () => Promise.resolve(undefined),
   allocating: () => undefined,
   giving: () => undefined,

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/platform/time/system-clock.js';
 /** A resource that offers nothing and answers no call. */
 const SILENT: FrontedService = {
   isOffered: false,
+  uid: undefined,
   options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
   afterRegister: (go) => go(),
   watch: () => () => undefined,
@@ -16,18 +17,18 @@ const SILENT: FrontedService = {
  * The socket of a resource before a kubelet whose root is `kubelet`; each connection to it is ended at once.
  *
  * @param options.most entries in the registry at most
- * @param options.isStrangers the plugin of the resource is an ordinary user's
+ * @param options.uid the user of the plugin of the resource; 4001 is an ordinary one
  */
-export function kubeletSockets(
-  resource: string,
-  kubelet: string,
-  { most = 1, isStrangers = false } = {},
-): KubeletSockets {
-  return new KubeletSockets(resource, SILENT, {
-    paths: kubeletPaths(kubelet),
-    clock: systemClock,
-    take: (socket) => socket.destroy(),
-    maxEntries: () => most,
-    isStrangers: () => isStrangers,
-  });
+export function kubeletSockets(resource: string, kubelet: string, { most = 1, uid = 0 } = {}): KubeletSockets {
+  return new KubeletSockets(
+    resource,
+    { ...SILENT, uid },
+    {
+      paths: kubeletPaths(kubelet),
+      clock: systemClock,
+      take: (socket) => socket.destroy(),
+      maxEntries: () => most,
+      isStrangers: (whose) => whose === 4001,
+    },
+  );
 }

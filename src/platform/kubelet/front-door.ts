@@ -30,7 +30,7 @@ export interface FrontDoorPorts {
   /** `guard` of the configuration: FrontLine (daemon/front-line) reads it. */
   readonly guard: () => GuardSettings;
   /** A connection ended against the rules of HTTP/2: `FrontNews.connectionEnded` (front/front-news). */
-  readonly ended: (resource: string, end: ConnectionEnd) => void;
+  readonly ended: (resource: string, uid: number | undefined, end: ConnectionEnd) => void;
 }
 
 interface Fronted {
@@ -82,7 +82,7 @@ export class FrontDoor {
         unreadBytes: 2 * MAX_REQUEST_BYTES,
       },
       clock,
-      onEnd: (end) => ended(fronted?.resource ?? '', end),
+      onEnd: (end) => ended(fronted?.resource ?? '', fronted?.service.uid, end),
     });
     const connection: Connection = {
       caller: undefined,

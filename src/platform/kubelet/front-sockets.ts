@@ -8,7 +8,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import type { FrontedService, FrontSockets } from '../../front/ports.js';
-import { incarnationKey } from '../../model/ids.js';
+import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
@@ -16,6 +16,7 @@ import { ifPossible } from '../../kernel/if-possible.js';
 import { answers, listening } from '../grpc/unix-listener.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { onceATurn } from '../time/next-turn.js';
+import { withFolder } from './front-folder.js';
 import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
 
@@ -27,21 +28,24 @@ export interface KubeletSocketsPorts {
   readonly take: (socket: Socket, resource: string, service: FrontedService) => void;
   /** Entries in the registry at most: admission.maxPlugins of LiveConfig (config/live-config). */
   readonly maxEntries: () => number;
-  /** Whether a resource is an ordinary user's, by `strangerUserOf` (model/instance): it may think up ever new names. */
-  readonly isStrangers: (resource: string) => boolean;
+  /**
+   * Whether a plugin of this uid is an ordinary user's, by `strangerUser` (model/ids): it may think up ever new names. One whose uid
+   * is not known is none.
+   */
+  readonly isStrangers: (uid: number | undefined) => boolean;
 }
 
 /** The sockets and the registry entry of one resource. */
 export class KubeletSockets implements FrontSockets {
   readonly endpoint: string;
-  readonly #resource: string;
+  readonly #service: FrontedService;
   readonly #ports: KubeletSocketsPorts;
   readonly #names: ReturnType<typeof namesOf>;
   readonly #a: BoundSocket;
   readonly #b: BoundSocket;
 
   constructor(resource: string, service: FrontedService, ports: KubeletSocketsPorts) {
-    this.#resource = resource;
+    this.#service = service;
     this.#ports = ports;
     this.#names = namesOf(resource);
     const { paths, clock, take } = ports;
@@ -75,7 +79,8 @@ export class KubeletSockets implements FrontSockets {
         const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
         const { maxEntries, isStrangers } = this.#ports;
         const all = maxEntries();
-        const most = isStrangers(this.#resource) ? all / 2 : all;
+        // By the plugin that spoke last: one that has gone meanwhile is nobody's, and may have been anybody's.
+        const most = isStrangers(this.#service.uid) ? all / 2 : all;
         const whose = most < all ? ', and ordinary users have half of admission.maxPlugins' : ' (admission.maxPlugins)';
         if (entries >= most) return `the registry has ${String(entries)} entries of the broker${whose}`;
         pinned.symlink(entry, target);
@@ -86,9 +91,9 @@ export class KubeletSockets implements FrontSockets {
     }
   }
 
-  close(): void {
-    this.#a.close();
-    this.#b.close();
+  close(isForgotten: boolean): void {
+    this.#a.close(isForgotten);
+    this.#b.close(isForgotten);
   }
 }
 
@@ -102,7 +107,10 @@ class BoundSocket {
   readonly #clock: Clock;
   readonly #onConnection: (socket: Socket) => void;
   #server: Server | undefined;
-  #key: string | undefined;
+  /** The socket that the server was bound to. */
+  #bound: Incarnation | undefined;
+  /** From then on nothing is bound any more, by a call of `ensure` that is under way neither. */
+  #isClosed = false;
 
   constructor(parent: string, name: string, clock: Clock, onConnection: (socket: Socket) => void) {
     this.#parent = parent;
@@ -116,20 +124,23 @@ class BoundSocket {
     checkOnlyOurs(this.#parent);
     const file = path.join(this.#parent, FRONT_FOLDER, this.#name);
     const there = incarnationAt(file);
-    if (there !== undefined && incarnationKey(there) === this.#key) return;
+    if (there !== undefined && this.#bound !== undefined && incarnationKey(there) === incarnationKey(this.#bound))
+      return;
     if (there !== undefined && (await answers(file, this.#clock))) {
       throw new Error(`${file} is served by another process: another broker stands before this kubelet`);
     }
+    this.#needOpen();
     const folder = openFolder(this.#parent);
     const server = createServer(NO_READ_AHEAD, this.#onConnection);
     try {
       const unseen = `.${randomBytes(6).toString('hex')}`;
       await listening(server, folder.at(unseen));
+      // Its name may be the socket of another life of the resource by now.
+      this.#needOpen();
       server.on('error', () => undefined); // accepting failed once: the kubelet tries again
       // A file there is a leftover of ours: nobody else may write this folder.
       folder.rename(unseen, folder, this.#name);
-      const bound = folder.incarnation(this.#name);
-      this.#key = bound === undefined ? undefined : incarnationKey(bound);
+      this.#bound = folder.incarnation(this.#name);
       this.#server?.close();
       this.#server = server;
     } catch (failure) {
@@ -140,9 +151,20 @@ class BoundSocket {
     }
   }
 
-  close(): void {
+  /** @param isForgotten its file goes, too, while it is the one that was bound here */
+  close(isForgotten: boolean): void {
+    this.#isClosed = true;
     this.#server?.close();
     this.#server = undefined;
+    const bound = this.#bound;
+    this.#bound = undefined;
+    // One that cannot be removed stays for the next broker, or `front uninstall`.
+    if (isForgotten && bound !== undefined)
+      ifPossible(() => withFolder(this.#parent, ({ inside }) => inside.unlinkIf(this.#name, bound)));
+  }
+
+  #needOpen(): void {
+    if (this.#isClosed) throw new Error(`${this.#name} is not wanted any more`);
   }
 }
 

@@ -129,7 +129,7 @@ void describe('a private folder of another program under the name of one of ours
     await nextTurn();
     chmodSync(paths.devicePlugins, 0o775);
     const shared = await place.ensure().catch((failure: unknown) => failure);
-    place.close();
+    place.close(false);
     assert.match(String(shared), /device-plugins may be written by group \d+, or by those that its ACL names/);
     assert.match(String(unsound), /device-plugins may be written by everybody, who could stand in for the kubelet/);
     assert.match(String(ensured), /plugin-broker is not a folder of the broker's own; move it away/);

@@ -102,7 +102,7 @@ describe('the resources that were offered to pods before', () => {
     assert.deepEqual([before.has(RESOURCE), before.has('example.com/other')], [true, false]);
     await before.read(systemClock);
     assert.equal(before.has(RESOURCE), false);
-    sockets.close();
+    sockets.close(false);
     await before.read(systemClock);
     assert.equal(before.has(RESOURCE), true);
     assert.deepEqual([before.look(), before.has(RESOURCE)], [false, true]);

@@ -11,10 +11,17 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
+import { FRONT_MARK, kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
+import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { eventually } from '../../support/eventually.js';
 import { kubeletSockets } from '../../support/kubelet-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
+
+/** Names of sockets in our folder, seen or not. */
+const sockets = (folder: string): string[] =>
+  readdirSync(folder)
+    .filter((name) => name !== FRONT_MARK)
+    .sort();
 
 describe('the sockets before a kubelet', () => {
   it('keep no descriptor of a try that failed, and are made when nothing is in the way any more', async () => {
@@ -23,7 +30,7 @@ describe('the sockets before a kubelet', () => {
     const resource = 'example.com/gpu';
     const place = kubeletSockets(resource, kubelet);
     await place.ensure();
-    place.close();
+    place.close(false);
     const folder = path.join(paths.devicePlugins, 'plugin-broker');
     const file = path.join(folder, namesOf(resource).socket);
     const other = kubeletSockets('example.com/other', kubelet);
@@ -36,13 +43,44 @@ describe('the sockets before a kubelet', () => {
     await eventually('no descriptor more', () => descriptors() < before + 5);
     rmdirSync(inTheWay);
     await other.ensure();
-    assert.deepEqual(
-      readdirSync(folder)
-        .filter((name) => name.endsWith('.sock'))
-        .sort(),
-      [path.basename(file), path.basename(inTheWay)].sort(),
-    );
-    other.close();
+    assert.deepEqual(sockets(folder), [path.basename(file), path.basename(inTheWay)].sort());
+    other.close(true);
+    assert.deepEqual(sockets(folder), [path.basename(file)], 'that of a resource that is forgotten goes');
+  });
+
+  it('leave nothing where the resource is let go of while they are made, at whatever moment, nor take a later one', async () => {
+    const kubelet = tempDir();
+    const { devicePlugins, plugins } = kubeletPaths(kubelet);
+    const resource = 'example.com/gpu';
+    const folders = [devicePlugins, plugins].map((parent) => path.join(parent, 'plugin-broker'));
+    const left = (): string[][] => folders.map(sockets);
+    const first = kubeletSockets(resource, kubelet);
+    await first.ensure();
+    first.close(true);
+    assert.deepEqual(left(), [[], []]);
+    const before = readdirSync('/proc/self/fd').length;
+    for (const turns of [0, 1, 2, 3, 4, 8]) {
+      const gone = kubeletSockets(resource, kubelet);
+      const made = gone.ensure().catch(() => undefined);
+      for (let nth = 0; nth < turns; nth += 1) await nextTurn();
+      gone.close(true);
+      await made;
+      assert.deepEqual(left(), [[], []], `${String(turns)} turns`);
+      await assert.rejects(gone.ensure(), /not wanted any more/);
+    }
+    await eventually('no descriptor more', () => readdirSync('/proc/self/fd').length <= before);
+    const gone = kubeletSockets(resource, kubelet);
+    const later = kubeletSockets(resource, kubelet);
+    const made = gone.ensure().catch(() => undefined);
+    gone.close(true);
+    await Promise.all([made, later.ensure()]);
+    const { socket } = namesOf(resource);
+    assert.deepEqual(left(), [[socket], [socket]]);
+    const its = lstatSync(path.join(devicePlugins, 'plugin-broker', socket)).ino;
+    gone.close(true);
+    assert.equal(lstatSync(path.join(devicePlugins, 'plugin-broker', socket)).ino, its);
+    later.close(false);
+    assert.deepEqual(left(), [[socket], [socket]], 'they stay for a successor');
   });
 
   it('have an entry in the registry that is made once, among as many as there may be plugins', async () => {
@@ -58,11 +96,11 @@ describe('the sockets before a kubelet', () => {
     assert.equal(place.enter(), undefined);
     assert.equal(lstatSync(link).ino, ino);
     assert.match(kubeletSockets(other, kubelet).enter() ?? '', /^the registry has 1 entries .*admission\.maxPlugins/);
-    const third = (isStrangers: boolean): string | undefined =>
-      kubeletSockets('example.com/third', kubelet, { most: 2, isStrangers }).enter();
-    assert.match(third(true) ?? '', /^the registry has 1 entries .*ordinary users have half of admission\.maxPlugins/);
+    const third = (uid: number): string | undefined =>
+      kubeletSockets('example.com/third', kubelet, { most: 2, uid }).enter();
+    assert.match(third(4001) ?? '', /^the registry has 1 entries .*ordinary users have half of admission\.maxPlugins/);
     assert.deepEqual(readdirSync(registry), [entry]);
-    assert.equal(third(false), undefined);
+    assert.equal(third(0), undefined);
   });
 
   it('leave what somebody else put in the place of their entry, and name it', async () => {

@@ -307,6 +307,27 @@ describe('after a call that its plugin did not answer in time', () => {
     assert.deepEqual([facts.asked, clock.pending], [['second'], 0]);
   });
 
+  it('it is asked after longer and longer, up to a minute, where it gives signs of life and no answers, restarted or not', async () => {
+    const { clock, facts, calls, allocate } = await silent();
+    facts.isAlive = true;
+    facts.answer = () => Promise.reject(failedCall(4, 'no answer in time', 'no-answer'));
+    await clock.advance(1000);
+    for (const [nth, quietMs] of [2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000].entries()) {
+      assert.match(await allocate(), /did not answer Allocate within/);
+      facts.instance = `${String(nth)}th successor`;
+      calls.changed();
+      await clock.advance(quietMs - 1);
+      assert.match(await allocate(), /has not answered since/, String(quietMs));
+      await clock.advance(1);
+    }
+    assert.equal(facts.asked.length, 7);
+    await clock.advance(300_000);
+    assert.match(await allocate(), /did not answer Allocate within/);
+    await clock.advance(1000);
+    facts.answer = () => Promise.resolve(Buffer.from('ok'));
+    assert.equal(await allocate(), 'ok', 'after five minutes without a time-out it is the first again');
+  });
+
   it('advice is left out, and containers wait at the gate for the sign of life', async () => {
     const { clock, facts, calls, settle, preStart } = await silent();
     facts.more = { options: { preStartRequired: true, preferredAllocationAvailable: true } };

@@ -29,6 +29,11 @@ describe('the lines of the log about resources before the kubelet', () => {
     }
     assert.ok(lines.length < 600, `${String(lines.length)} lines`);
     lines.length = 0;
+    for (let nth = 0; nth < 2000; nth++) {
+      news.connectionEnded(`user.example/r${String(nth % 250)}`, 4001, { code: 'over-budget', message: 'too many' });
+    }
+    assert.equal(lines.length, 1, 'of connections to his sockets the first is told, and the rest in a summary');
+    lines.length = 0;
     for (let nth = 0; nth < 1000; nth++) news.resourceChanged('example.com/gpu', view('off'), 0);
     assert.equal(lines.length, 1000);
     log.close();

@@ -14,6 +14,8 @@ function world() {
   /** Devices that pods have, by resource. */
   const held = new Map<string, readonly string[]>();
   const registered: string[] = [];
+  /** Whose files were removed. */
+  const forgotten: string[] = [];
   let incarnation = 'k1';
   const front = new Front({
     clock: new FakeClock(),
@@ -28,7 +30,7 @@ function world() {
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('gone')))),
       isAlive: () => Promise.resolve(true),
     },
-    owners: { ...NO_OWNERS, idsOf: (name) => held.get(name) ?? [] },
+    owners: { ...NO_OWNERS, idsOf: (name) => held.get(name) ?? [], isFree: (name) => !held.has(name) },
     wire: WIRE,
     userOf: () => undefined,
     kubelet: {
@@ -51,7 +53,10 @@ function world() {
         endpoint: `${name}.sock`,
         ensure: () => Promise.resolve(),
         enter: () => undefined,
-        close: () => void open.delete(name),
+        close: (isForgotten) => {
+          open.delete(name);
+          if (isForgotten) forgotten.push(name);
+        },
       };
     },
     limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },
@@ -70,7 +75,7 @@ function world() {
     incarnation = 'k2';
     front.kubeletChanged();
   };
-  return { front, known, open, services, hanging, held, registered, restartKubelet, turn };
+  return { front, known, open, services, hanging, held, registered, forgotten, restartKubelet, turn };
 }
 
 void describe('resources before the kubelet', () => {
@@ -92,6 +97,25 @@ void describe('resources before the kubelet', () => {
     assert.equal(front.view('a')?.state, 'fronted');
     await front.close(0);
     assert.deepEqual([...open], []);
+  });
+
+  void it('leave no files once they are over, unless pods have devices of them', async () => {
+    const { front, known, held, forgotten, turn } = world();
+    held.set('a', ['d']);
+    await turn(() => known.set('a', READY).set('b', READY));
+    await turn(() => known.delete('a'));
+    await turn(() => known.set('c', READY));
+    assert.deepEqual(
+      [forgotten, front.view('c')?.state],
+      [[], 'fronted'],
+      'the next life is to know that pods have some',
+    );
+    await turn(() => known.delete('b'));
+    await turn(() => known.set('a', READY));
+    assert.deepEqual(forgotten, ['b']);
+    await turn(() => known.delete('c'));
+    await front.close(0);
+    assert.deepEqual(forgotten, ['b', 'c'], 'and a successor binds over those that are not over');
   });
 
   void it('stay while the kubelet follows their list', async () => {

@@ -80,6 +80,16 @@ function world(now: ResourceNow = READY) {
   return { clock, facts, resource, settle };
 }
 
+describe('the user of a resource', () => {
+  it('is that of the plugin that spoke for it last, when that has gone, too', async () => {
+    const { facts, resource } = world({ ...READY, uid: 4001 });
+    facts.now = undefined;
+    resource.refresh();
+    assert.equal(facts.service?.uid, 4001);
+    await resource.close(0);
+  });
+});
+
 describe('a plugin that registered past us and leaves', () => {
   it('takes our client at the kubelet with it, so that our streams end and Register is called again', async () => {
     const { clock, facts, resource, settle } = world();

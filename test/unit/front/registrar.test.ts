@@ -16,6 +16,7 @@ function world() {
     failure: new Error('busy') as Error & Partial<FailedCall>,
     unserved: undefined as string | undefined,
     noEntry: undefined as string | undefined,
+    entries: 0,
     never: false,
     during: (): void => undefined,
     binding: (): void => undefined,
@@ -48,7 +49,10 @@ function world() {
         await Promise.resolve();
         facts.binding();
       },
-      enter: () => facts.noEntry,
+      enter: () => {
+        facts.entries++;
+        return facts.noEntry;
+      },
       close: () => undefined,
     },
     options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
@@ -123,6 +127,25 @@ describe('the registrar of the front', () => {
     await settle();
     assert.equal(facts.registers, 0);
     registrar.close();
+  });
+
+  it('does nothing more for a resource that is let go of while its sockets are made, or while the kubelet answers', async () => {
+    const { facts, registrar, settle, states } = world();
+    facts.binding = () => registrar.close();
+    registrar.isWanted = true;
+    await settle();
+    assert.deepEqual([facts.registers, facts.entries, states], [0, 0, ['registering']]);
+    const away = world();
+    away.facts.during = () => queueMicrotask(() => void (away.registrar.isWanted = false));
+    away.registrar.isWanted = true;
+    await away.settle();
+    assert.deepEqual([away.facts.registers, away.facts.entries], [1, 0], 'its plugin has gone meanwhile');
+    away.registrar.close();
+    const other = world();
+    other.facts.during = () => queueMicrotask(() => other.registrar.close());
+    other.registrar.isWanted = true;
+    await other.settle();
+    assert.deepEqual([other.facts.registers, other.facts.entries, other.states], [1, 0, ['registering']]);
   });
 
   it('yields after the third loss within a minute, and tries again a minute later or at another kubelet', async () => {

@@ -5,6 +5,7 @@ import { MAX_ANSWER_BYTES } from '../../../src/podresources/allocatable-answers.
 import { LeaseAnswers } from '../../../src/podresources/lease-answers.js';
 import type { UsableList } from '../../../src/podresources/ports.js';
 import { UpstreamAnswers } from '../../../src/podresources/upstream.js';
+import { sleep } from '../../../src/kernel/clock.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
 import {
@@ -42,6 +43,10 @@ function bed() {
     failure: undefined as Error | undefined,
     refusesGet: undefined as Error | undefined,
     hangs: undefined as Promise<never> | undefined,
+    /** The kubelet lets every question time out. */
+    isSilent: false,
+    /** Questions of one method under way at most at one time. */
+    most: 0,
     getting: undefined as (() => Promise<Buffer>) | undefined,
     mayList: (_ageMs: number): boolean => true,
     overtaken: new AbortController(),
@@ -52,6 +57,13 @@ function bed() {
     gets: 0,
     left: 0,
   };
+  const underWay = { list: 0, allocatable: 0, get: 0 };
+  const timesOut = async (method: keyof typeof underWay, limitMs: number): Promise<never> => {
+    state.most = Math.max(state.most, ++underWay[method]);
+    await sleep(clock, limitMs);
+    underWay[method]--;
+    throw new Error('no answer in time');
+  };
   const own = new LeaseAnswers({
     leases,
     usable: () => state.usable,
@@ -61,20 +73,23 @@ function bed() {
   });
   const answers = new UpstreamAnswers(own, {
     kubelet: {
-      list: () => {
+      list: (limitMs) => {
         state.asked++;
+        if (state.isSilent) return timesOut('list', limitMs);
         if (state.failure !== undefined) return Promise.reject(state.failure);
         return state.hangs ?? Promise.resolve(state.pods.map((bytes) => ({ ...named(bytes), bytes })));
       },
-      allocatable: () => {
+      allocatable: (limitMs) => {
         state.askedDevices++;
+        if (state.isSilent) return timesOut('allocatable', limitMs);
         if (state.failureOfDevices !== undefined) return Promise.reject(state.failureOfDevices);
         const one = podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] });
         const bytes = Buffer.concat(Array.from({ length: state.devices }, () => one));
         return Promise.resolve([{ resource: 'v/nic', bytes, hasIds: true }]);
       },
-      get: (_, name) => {
+      get: (_, name, limitMs) => {
         state.gets++;
+        if (state.isSilent) return timesOut('get', limitMs);
         if (state.getting !== undefined) return state.getting();
         if (state.refusesGet !== undefined) return Promise.reject(state.refusesGet);
         if (state.failure !== undefined) return Promise.reject(state.failure);
@@ -205,6 +220,70 @@ describe('PodResources of a kubelet together with ours', () => {
     await clock.advance(1000);
     assert.deepEqual(await names(), ['p', 'u']);
     assert.match(told.at(-1) ?? '', /gone/);
+  });
+
+  it('have the trouble of each method told until that one answers again', async () => {
+    const { clock, state, told, answers, names } = bed();
+    const ask = async (): Promise<string | undefined> => {
+      await clock.advance(1000);
+      await names();
+      await answers.allocatable();
+      return told.at(-1);
+    };
+    assert.equal(await ask(), undefined);
+    state.failureOfDevices = new Error('switched off');
+    const devices = 'the kubelet does not answer GetAllocatableResources of PodResources: switched off';
+    assert.deepEqual([await ask(), await ask()], [devices, devices], 'List answers meanwhile');
+    state.failure = new Error('busy');
+    assert.equal(await ask(), `${devices}; nor List of PodResources: busy`);
+    state.failureOfDevices = undefined;
+    assert.equal(await ask(), 'the kubelet does not answer List of PodResources: busy');
+    state.failure = undefined;
+    assert.equal(await ask(), undefined);
+  });
+
+  it('cost one time-out where the kubelet hangs, and after it nobody waits, while one question at a time tries', async () => {
+    for (const method of ['list', 'allocatable', 'get'] as const) {
+      const { clock, state, told, answers } = bed();
+      let nth = 0;
+      const ask = (): { outcome: () => string } => {
+        let outcome = 'waits';
+        const asked = method === 'get' ? answers.get('default', `p${String(nth++)}`) : answers[method]('v1');
+        void Promise.resolve(asked).then(
+          (answer) => (outcome = Buffer.isBuffer(answer) ? 'answered' : String(answer)),
+          (failure: unknown) => (outcome = (failure as Error).message),
+        );
+        return { outcome: () => outcome };
+      };
+      const now = async (): Promise<string> => {
+        const { outcome } = ask();
+        await clock.settle();
+        return outcome();
+      };
+      const without = method === 'get' ? 'no answer in time' : 'answered';
+      state.isSilent = true;
+      const first = ask();
+      await clock.advance(4999);
+      assert.equal(first.outcome(), 'waits', method);
+      await clock.advance(method === 'get' ? 501 : 1); // where Get is not answered, List may be
+      assert.equal(first.outcome(), without, method);
+      for (let second = 0; second < 30; second++) {
+        assert.equal(await now(), without, `${method}, ${String(second)} s later`);
+        await clock.advance(1000);
+      }
+      assert.equal(state.most, 1, method);
+      assert.match(told.at(-1) ?? '', /no answer in time/, method);
+      await clock.advance(20_000);
+      const later = ask();
+      await clock.advance(method === 'get' ? 1000 : 500);
+      assert.notEqual(later.outcome(), 'waits', 'who comes when it may answer again waits half a second for each');
+      await clock.advance(5000);
+      state.isSilent = false;
+      await now();
+      const again = await now();
+      assert.equal(again, method === 'get' ? 'undefined' : 'answered', method);
+      if (method !== 'get') assert.equal(told.at(-1), undefined);
+    }
   });
 
   it('are never longer than 4 MiB, with all our leases and as many pods as fit', async () => {
