@@ -139,6 +139,6 @@ export class OperatorCommands implements AdminPort {
   }
 
   #tell(plugin: PluginId, message: string): void {
-    this.#ports.events.record({ type: 'operator', plugin: pluginKey(plugin), message });
+    this.#ports.events.record({ type: 'operator', plugin: pluginKey(plugin), uid: undefined, message });
   }
 }

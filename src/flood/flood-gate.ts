@@ -265,7 +265,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     // A refusal is reported by the stage that answers it.
     if (verdict.kind !== 'refuse') {
       const { plugin } = bucket;
-      this.#ports.events.record({ type: 'flood', reason: asked.code, plugin, socket: subject.socket, message });
+      const { socket, uid } = subject;
+      this.#ports.events.record({ type: 'flood', reason: asked.code, plugin, uid, socket, message });
     }
     return verdict;
   }

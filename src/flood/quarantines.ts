@@ -139,6 +139,10 @@ function quarantineOf(bucket: Bucket, lengthMs: number): Quarantine {
   return { type, name, uid, lengthMs, offenders, last };
 }
 
-function aboutOf(bucket: Bucket): { readonly plugin: string; readonly socket: string } {
-  return { plugin: bucket.plugin, socket: bucket.last?.socket ?? '' };
+function aboutOf(bucket: Bucket): {
+  readonly plugin: string;
+  readonly uid: number | undefined;
+  readonly socket: string;
+} {
+  return { plugin: bucket.plugin, uid: bucket.uid, socket: bucket.last?.socket ?? '' };
 }

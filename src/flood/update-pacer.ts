@@ -158,13 +158,13 @@ export class UpdatePacer implements ListPacer {
 
   /** Once for as long as it goes on: the counters say how often. */
   #tell(isObserved: boolean): void {
-    const { type, name, socket } = this.session;
+    const { type, name, socket, uid } = this.session;
     const { updates } = this.#policy.flood;
     const done = { coalesce: 'only the newest is taken on each turn', disconnect: 'its session is closed' };
     const what = isObserved ? 'all are taken, because the mode is observe' : done[updates.onExceed];
     const message = `${type} ${name} sends lists faster than ${this.source}.updates allows (${figures(updates)}); ${what}`;
     // Coalescing is no strike: only an exceeding that may become a quarantine has the reason that explains one.
     const reason = updates.onExceed === 'disconnect' ? 'update-flood' : '';
-    this.#ports.events.record({ type: 'flood', reason, plugin: `${type}/${name}`, socket, message });
+    this.#ports.events.record({ type: 'flood', reason, plugin: `${type}/${name}`, uid, socket, message });
   }
 }

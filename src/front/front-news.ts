@@ -20,7 +20,7 @@ export class FrontNews {
   /** A resource has another state. @param uid of its plugin, which may change it as often as it likes: its lines have a share */
   readonly resourceChanged = (resource: string, { state, reason }: FrontView, uid: number | undefined): void => {
     const message = `${resource} towards the kubelet: ${state}${reason === '' ? '' : `, ${reason}`}`;
-    this.#events.record({ type: 'front', plugin: pluginKey({ type: DEVICE_PLUGIN, name: resource }), message });
+    this.#events.record({ type: 'front', plugin: pluginKey({ type: DEVICE_PLUGIN, name: resource }), uid, message });
     const isBad = state === 'refused' || state === 'too-large';
     if (isBad) this.#log.warn('front.state', message, { resource, state, uid });
     else this.#log.info('front.state', message, { resource, state, uid });

@@ -9,11 +9,11 @@ const MAX_MESSAGE = 1024;
 
 /** The draft with no text in it that takes more than its share of a line. Facts are the broker's own. */
 export function cutDraft(draft: EventDraft): EventDraft {
-  const { plugin, socket } = draft;
-  return {
-    ...draft,
-    ...(plugin === undefined ? {} : { plugin: cutWritten(plugin, MAX_TEXT) }),
+  const { socket } = draft;
+  const cut = {
     ...(socket === undefined ? {} : { socket: cutWritten(socket, MAX_TEXT) }),
     message: cutWritten(draft.message, MAX_MESSAGE),
   };
+  if (draft.plugin === undefined) return { ...draft, ...cut };
+  return { ...draft, ...cut, plugin: cutWritten(draft.plugin, MAX_TEXT) };
 }

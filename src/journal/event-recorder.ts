@@ -44,11 +44,12 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
       ...(instance.registeredAt === 0 ? { newcomer: 1 } : {}),
     };
     const known = Object.keys(facts).length === 0 ? {} : { facts };
-    if (!isNoNews) events.record({ type, reason, plugin, socket, message, ...known });
+    const uid = uidBehind(instance);
+    if (!isNoNews) events.record({ type, reason, plugin, uid, socket, message, ...known });
     // A hundred plugins pass through `restored` and `connecting` in the first milliseconds of a start: that is no news.
     const isPassing = isNoNews || state === 'restored' || state === 'connecting';
     const level = isPassing ? 'debug' : state === 'held' || state === 'quarantined' ? 'warn' : 'info';
-    const by = { pid: instance.caller?.pid, uid: uidBehind(instance) };
+    const by = { pid: instance.caller?.pid, uid };
     log[level]('plugin.state-changed', message, { plugin, socket, state, reason, ...by });
   }
 
@@ -63,26 +64,24 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
 
   /** A list counts. */
   listApplied(holding: Holding, before: Holding | undefined, duplicates: readonly string[]): void {
-    const plugin = this.#plugin(holding.instanceId);
+    const about = this.#about(holding.instanceId);
     const counts = `${String(holding.healthy)} of ${String(holding.devices)} devices are healthy`;
     if (holding.healthy !== before?.healthy || holding.devices !== before.devices) {
       const message = before === undefined ? `first list: ${counts}` : counts;
       const facts = { devices: holding.devices, healthy: holding.healthy };
-      this.#ports.events.record({ type: 'devices', plugin, message, facts });
+      this.#ports.events.record({ type: 'devices', ...about, message, facts });
     }
     if (duplicates.length === 0) return;
     const shown = duplicates.slice(0, SHOWN_IDS).map((id) => JSON.stringify(id));
     const message = `the list names ids more than once, the last counts: ${shown.join(', ')}`;
-    this.#ports.events.record({ type: 'devices', plugin, message });
+    this.#ports.events.record({ type: 'devices', ...about, message });
   }
 
   /** A list was refused; the last good one stays. */
   listRefused(id: string, code: RefusalCode, sentence: string): void {
-    const plugin = this.#plugin(id);
-    const uid = uidBehind(this.#ports.roster.get(id));
-    const by = uid === undefined ? {} : { uid };
-    this.#ports.events.record({ type: 'devices', reason: code, plugin, ...by, message: sentence });
-    this.#ports.log.warn('inventory.list-refused', sentence, { plugin, code, ...by });
+    const about = this.#about(id);
+    this.#ports.events.record({ type: 'devices', reason: code, ...about, message: sentence });
+    this.#ports.log.warn('inventory.list-refused', sentence, { ...about, code });
   }
 
   /** A registration socket was refused whose plugin is unknown. */
@@ -96,13 +95,14 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
   /** A call on kubelet.sock was refused that is no RegisterRequest. */
   undecodable({ code, message }: Refusal, caller: Caller | undefined): void {
     const { events, log, metrics } = this.#ports;
-    events.record({ type: 'refused', reason: code, message: `${message} (uid ${String(caller?.uid ?? '?')})` });
+    const uid = caller?.uid;
+    events.record({ type: 'refused', reason: code, uid, message: `${message} (uid ${String(uid ?? '?')})` });
     log.warn('registration.refused', message, { code, uid: caller?.uid, pid: caller?.pid });
     metrics.registration(DEVICE_PLUGIN, 'refused', code);
   }
 
-  #plugin(id: string): string {
+  #about(id: string): { readonly plugin: string; readonly uid: number | undefined } {
     const instance = this.#ports.roster.get(id);
-    return instance === undefined ? '' : pluginKey(instance);
+    return { plugin: instance === undefined ? '' : pluginKey(instance), uid: uidBehind(instance) };
   }
 }

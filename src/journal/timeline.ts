@@ -29,17 +29,36 @@ const OF_OUTSIDERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quara
  */
 const MAX_LEASED = 512;
 
+/**
+ * Bytes of all rows, as they are written; a start reads as much of the file (journal/journal). Each row may fill up, but not all of them:
+ * then none keeps more than its part of it, which is some events of each, whoever has the names.
+ */
+const MAX_BYTES = 16 * 1024 * 1024;
+/** They are counted each time so many were added. */
+const COUNTED_EVERY = 1024 * 1024;
+
 /** The last events of one plugin. */
 class Row {
   readonly events: BrokerEvent[] = [];
   readonly #sizes: number[] = [];
   #bytes = 0;
 
-  add(event: BrokerEvent, mostBytes: number): void {
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Returns the bytes of the event. */
+  add(event: BrokerEvent, mostBytes: number): number {
     const size = BYTES_BESIDE + writtenBytes(event.plugin) + writtenBytes(event.socket) + writtenBytes(event.message);
     this.events.push(event);
     this.#sizes.push(size);
     this.#bytes += size;
+    this.cut(mostBytes);
+    return size;
+  }
+
+  /** Forgets the oldest above so many bytes. The last one stays. */
+  cut(mostBytes: number): void {
     while (this.events.length > PER_PLUGIN || (this.#bytes > mostBytes && this.events.length > 1)) {
       this.events.shift();
       this.#bytes -= this.#sizes.shift() ?? 0;
@@ -60,36 +79,48 @@ export class Timeline {
    */
   readonly #ofNoPlugin = new Map<EventType, Row>();
   readonly #recent: BrokerEvent[] = [];
+  /** Bytes that were added since they were counted. */
+  #addedBytes = 0;
 
   /** Adds the newest event. */
   add(event: BrokerEvent): void {
     this.#recent.push(event);
     if (this.#recent.length > RECENT) this.#recent.shift();
+    this.#addedBytes += this.#addToRow(event);
+    if (this.#addedBytes < COUNTED_EVERY) return;
+    this.#addedBytes = 0;
+    const rows = this.#rows();
+    if (rows.reduce((sum, { bytes }) => sum + bytes, 0) <= MAX_BYTES) return;
+    // Some room at once, so that this is done seldom.
+    for (const row of rows) row.cut((MAX_BYTES * 7) / 8 / rows.length);
+  }
+
+  #addToRow(event: BrokerEvent): number {
     const { type, plugin, facts } = event;
     if (plugin === '') {
       const row = this.#ofNoPlugin.get(type) ?? new Row();
       this.#ofNoPlugin.set(type, row);
-      row.add(event, BYTES_PER_PLUGIN);
-    } else if (facts?.['by'] !== undefined) addTo(this.#ofOthers, event, BYTES_PER_OUTSIDER, MAX_OUTSIDERS);
-    else if (LEASE_EVENTS.has(type)) this.#addOfLease(event);
-    else this.#addOwn(event);
+      return row.add(event, BYTES_PER_PLUGIN);
+    }
+    if (facts?.['by'] !== undefined) return addTo(this.#ofOthers, event, BYTES_PER_OUTSIDER, MAX_OUTSIDERS);
+    return LEASE_EVENTS.has(type) ? this.#addOfLease(event) : this.#addOwn(event);
   }
 
-  #addOfLease(event: BrokerEvent): void {
-    addTo(this.#ofLeases, event, BYTES_PER_PLUGIN, MAX_LEASED);
+  #addOfLease(event: BrokerEvent): number {
     // Its plugin is not silent.
     const own = this.#byPlugin.get(event.plugin);
     if (own !== undefined) enterLast(this.#byPlugin, event.plugin, own, MAX_PLUGINS);
+    return addTo(this.#ofLeases, event, BYTES_PER_PLUGIN, MAX_LEASED);
   }
 
-  #addOwn(event: BrokerEvent): void {
+  #addOwn(event: BrokerEvent): number {
     const { plugin } = event;
     const isOutsider = !this.#byPlugin.has(plugin) && bringsNobodyIn(event);
     const own = this.#byPlugin.get(plugin) ?? this.#outsiders.get(plugin) ?? new Row();
-    own.add(event, isOutsider ? BYTES_PER_OUTSIDER : BYTES_PER_PLUGIN);
     this.#outsiders.delete(plugin);
     if (isOutsider) enterLast(this.#outsiders, plugin, own, MAX_OUTSIDERS);
     else enterLast(this.#byPlugin, plugin, own, MAX_PLUGINS);
+    return own.add(event, isOutsider ? BYTES_PER_OUTSIDER : BYTES_PER_PLUGIN);
   }
 
   /** Puts events of an earlier life, oldest first, before those that are there. */
@@ -184,10 +215,10 @@ export class Timeline {
 }
 
 /** Adds an event to the row of its plugin, which is behind all others then. */
-function addTo(rows: Map<string, Row>, event: BrokerEvent, mostBytes: number, mostRows: number): void {
+function addTo(rows: Map<string, Row>, event: BrokerEvent, mostBytes: number, mostRows: number): number {
   const row = rows.get(event.plugin) ?? new Row();
-  row.add(event, mostBytes);
   enterLast(rows, event.plugin, row, mostRows);
+  return row.add(event, mostBytes);
 }
 
 /** Whether an event is no sign that its plugin was ever let in: anybody may have a name of his own refused, or asked for. */

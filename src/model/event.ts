@@ -63,15 +63,30 @@ export interface EventQuery {
 }
 
 /** An event as a stage reports it; the journal adds time and number. */
-export interface EventDraft {
+export type EventDraft = DraftBeside & (OfPlugin | OfNoPlugin);
+
+interface DraftBeside {
   readonly type: EventType;
   readonly reason?: string;
-  readonly plugin?: string;
   readonly socket?: string;
   readonly message: string;
   readonly facts?: EventFacts;
-  /** Of the caller, or of the owner of the socket or of the lease: one user's events have a share of their count. Not a part of the event. */
-  readonly uid?: number;
+}
+
+/** Whoever has plugins decides how often something happens to them, so that each of these says whose it is. */
+interface OfPlugin {
+  readonly plugin: string;
+  /**
+   * Of the caller, of the process behind the plugin, or of the owner of the socket or of the lease: one user's events have a share of
+   * their count. Undefined: nobody knows, or an operator asked for it. Not a part of the event.
+   */
+  readonly uid: number | undefined;
+}
+
+interface OfNoPlugin {
+  readonly plugin?: undefined;
+  /** The same, where a user is behind it. */
+  readonly uid?: number | undefined;
 }
 
 /** Takes the events of stages. Never throws, never waits. Journal (journal/journal) implements it. */

@@ -1,7 +1,7 @@
 // The owners of names and sockets: admission's questions about the actual state.
 import { pluginKey, type UserOf } from '../model/ids.js';
 import { isLive, ownerUid, strangerOf, wasIn, type Instance } from '../model/instance.js';
-import type { EventDraft } from '../model/event.js';
+import type { EventFacts } from '../model/event.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
 import type { Roster } from './roster.js';
@@ -100,9 +100,9 @@ export function takesNameOfNewer(
 export function refusedUser(
   { caller, socket }: Pick<RegistrationRequest, 'caller' | 'socket'>,
   siblings: readonly Instance[],
-): Pick<EventDraft, 'uid' | 'facts'> {
+): { readonly uid: number | undefined; readonly facts?: EventFacts } {
   const by = caller?.uid ?? socket?.uid;
   const owners = siblings.filter(({ registeredAt }) => registeredAt > 0).map(ownerUid);
   const isAnothers = by !== undefined && owners.length > 0 && owners.every((uid) => uid !== undefined && uid !== by);
-  return { ...(caller === undefined ? {} : { uid: caller.uid }), ...(isAnothers ? { facts: { by } } : {}) };
+  return { uid: by, ...(isAnothers ? { facts: { by } } : {}) };
 }

@@ -63,10 +63,12 @@ describe('a change of state', () => {
   });
 });
 
-describe('refused lists, and connections to plugins that are cut off', () => {
+describe('lists, and connections to plugins that are cut off', () => {
   it('name the uid of the plugin, in whose share they count', () => {
     const { recorder, lines, events, log, clock, users } = new World();
     recorder.listRefused('i', 'LIST_TOO_LARGE', 'the list is too large');
+    const list = { instanceId: 'i', resource: 'r', raw: Buffer.alloc(0), sha256: '', devices: 1, healthy: 1 };
+    recorder.listApplied(list, undefined, ['twice']);
     const guarding = guardPlugins({
       ...users,
       clock,
@@ -85,7 +87,7 @@ describe('refused lists, and connections to plugins that are cut off', () => {
     );
     assert.deepEqual(
       events.all.map(({ uid }) => uid),
-      [STRANGER, STRANGER],
+      [STRANGER, STRANGER, STRANGER, STRANGER],
     );
   });
 });

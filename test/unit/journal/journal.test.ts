@@ -43,7 +43,7 @@ async function settled<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
 
 function state(message: string, plugin = 'DevicePlugin/a.b/c'): EventDraft {
   // Reasons differ, so that nothing counts as a repeat.
-  return { type: 'connection', reason: message, plugin, socket: '/s', message };
+  return { type: 'connection', reason: message, plugin, uid: undefined, socket: '/s', message };
 }
 
 async function kept(journal: Journal, since = 0): Promise<readonly BrokerEvent[]> {
@@ -394,11 +394,13 @@ describe('the journal', () => {
 
   it('cuts what plugins have chosen', async () => {
     const { journal } = await live(await newDisk());
-    journal.record({ type: 'refused', plugin: 'p'.repeat(5000), socket: 's'.repeat(5000), message: 'm'.repeat(5000) });
+    const [plugin, socket, message] = ['p', 's', 'm'].map((text) => text.repeat(5000)) as [string, string, string];
+    journal.record({ type: 'refused', plugin, uid: undefined, socket, message });
     const [event] = await kept(journal);
     assert.deepEqual([event?.plugin.length, event?.socket.length, event?.message.length], [256, 256, 1024]);
     const controls = '\u0001'.repeat(5000);
-    journal.record({ type: 'refused', reason: 'x', plugin: controls, socket: controls, message: controls });
+    const all = { plugin: controls, socket: controls, message: controls };
+    journal.record({ type: 'refused', reason: 'x', uid: undefined, ...all });
     assert.ok(Buffer.byteLength(JSON.stringify((await kept(journal))[1])) < 1024 + 2 * 256 + 200);
   });
 

@@ -5,8 +5,10 @@ import type { EventDraft } from '../../../src/model/event.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const PLUGIN = 'DevicePlugin/example.com/x';
-const refusal = (given: Partial<EventDraft> = {}): EventDraft => ({
+type Given = Partial<Omit<EventDraft, 'plugin' | 'uid'>> & { readonly plugin?: string; readonly uid?: number };
+const refusal = (given: Given = {}): EventDraft => ({
   ...{ type: 'refused', reason: 'VERSION_UNSUPPORTED', plugin: PLUGIN, socket: '/r/x.sock', message: 'v9 is not' },
+  uid: undefined,
   ...given,
 });
 
@@ -18,7 +20,7 @@ class Bed {
     userOf: (uid) => (uid >= 100_000 ? 4001 : uid),
   });
 
-  refuse(times: number, given: Partial<EventDraft> = {}): void {
+  refuse(times: number, given: Given = {}): void {
     for (let at = 0; at < times; at += 1) this.refused.record(refusal(given));
   }
 
@@ -51,7 +53,7 @@ describe('a plugin that is refused', () => {
     for (const came of [{ type: 'registered' } as const, { type: 'state', reason: 'confirmed' } as const]) {
       const bed = new Bed();
       bed.refuse(5);
-      bed.refused.record({ plugin: PLUGIN, message: 'in', ...came });
+      bed.refused.record({ plugin: PLUGIN, uid: undefined, message: 'in', ...came });
       assert.deepEqual(bed.shown, []);
     }
     const bed = new Bed();

@@ -12,7 +12,7 @@ function bench(): { readonly clock: FakeClock; readonly repeats: Repeats; readon
 }
 
 function refusal(message: string, plugin = 'DevicePlugin/a.b/c', reason = 'FLOOD_REGISTER'): EventDraft {
-  return { type: 'refused', reason, plugin, message };
+  return { type: 'refused', reason, plugin, uid: undefined, message };
 }
 
 describe('repeated events', () => {
@@ -134,6 +134,7 @@ describe('repeated events', () => {
     const { clock, repeats, told } = bench();
     const change = (message: string, reason: string): EventDraft => ({
       ...{ type: reason === 'registered' ? 'registered' : 'state', reason, plugin: 'DevicePlugin/a.b/c', message },
+      uid: undefined,
     });
     for (let round = 0; round < 50; round += 1) {
       repeats.offer(change('ready', 'registered'));

@@ -24,6 +24,21 @@ describe('the timeline', () => {
     assert.deepEqual(timeline.lastOf('__proto__'), []);
   });
 
+  it('keeps no more than 16 MiB of all, of which a quiet plugin has its part, however many names are loud', () => {
+    const timeline = new Timeline();
+    for (let seq = 1; seq <= 20; seq += 1) timeline.add(event(seq, 'quiet', { message: 'm'.repeat(100) }));
+    let [seq, most] = [20, 0];
+    const bytes = (): number => timeline.since(0).reduce((sum, { message }) => sum + 150 + message.length, 0);
+    for (let round = 0; round < 40; round += 1) {
+      for (let nth = 0; nth < 2000; nth += 1)
+        timeline.add(event((seq += 1), `loud-${String(nth)}`, { message: 'm'.repeat(1000) }));
+      if (round > 10) most = Math.max(most, bytes());
+    }
+    assert.ok(most > 12 * 2 ** 20 && most < 17.5 * 2 ** 20, `${String(most)} bytes`);
+    assert.equal(timeline.lastOf('quiet').length, 20);
+    assert.equal(timeline.lastOf('loud-7').at(-1)?.seq, seq - 2000 + 8);
+  });
+
   it('gives all that is kept of one plugin: its last, and those among the newest of all', () => {
     const timeline = new Timeline();
     for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'T/quiet'));

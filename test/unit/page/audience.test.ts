@@ -78,7 +78,12 @@ void describe('the audience', () => {
       { ...a, pid: 7 },
       { ...b, pid: 8 },
     ];
-    source.journal.record({ type: 'state', plugin: 'DevicePlugin/example.com/a', message: 'something' });
+    source.journal.record({
+      type: 'state',
+      uid: undefined,
+      plugin: 'DevicePlugin/example.com/a',
+      message: 'something',
+    });
     const pids = (): unknown[] =>
       stream.messages
         .filter(({ event }) => event === 'change')
@@ -88,7 +93,7 @@ void describe('the audience', () => {
     await clock.advance(4500);
     assert.deepEqual(pids(), [7, 8]);
     source.port.pluginList = [{ ...b, pid: 8 }];
-    source.journal.record({ type: 'state', plugin: 'DevicePlugin/example.com/a', message: 'gone' });
+    source.journal.record({ type: 'state', uid: undefined, plugin: 'DevicePlugin/example.com/a', message: 'gone' });
     await clock.advance(1000);
     const { removed } = stream.messages.at(-2)?.data ?? {};
     assert.equal((removed as { plugins: string[] }).plugins.length, 1);
@@ -105,7 +110,12 @@ void describe('the audience', () => {
       { ...a, pid: 7 },
       { ...b, pid: 8 },
     ];
-    source.journal.record({ type: 'state', plugin: 'DevicePlugin/example.com/a', message: 'something' });
+    source.journal.record({
+      type: 'state',
+      uid: undefined,
+      plugin: 'DevicePlugin/example.com/a',
+      message: 'something',
+    });
     const second = await join();
     assert.deepEqual(pidsOf(second.stream.messages[0]?.data['plugins']), [7, b.pid]);
     await clock.advance(600);
@@ -256,8 +266,14 @@ void describe('the audience', () => {
     const { stream } = await join();
     const facts = { lease: '01k', kind: 'process', resource: 'example.com/gpu', devices: 2 };
     const message = 'lease 01k of secret/name (uid 7) was given: gpu-1, gpu-2 of example.com/gpu';
-    source.journal.record({ type: 'allocated', plugin: 'DevicePlugin/example.com/gpu', message, facts });
-    source.journal.record({ type: 'released', plugin: 'DevicePlugin/example.com/gpu', message });
+    source.journal.record({
+      type: 'allocated',
+      uid: undefined,
+      plugin: 'DevicePlugin/example.com/gpu',
+      message,
+      facts,
+    });
+    source.journal.record({ type: 'released', uid: undefined, plugin: 'DevicePlugin/example.com/gpu', message });
     await clock.advance(1000);
     assert.doesNotMatch(stream.text, /secret/);
     assert.match(stream.text, /lease 01k bound to a process: allocated, 2 of example\.com\/gpu/);

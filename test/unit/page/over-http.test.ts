@@ -60,7 +60,7 @@ describe('an explanation over HTTP', () => {
     const source = new FakePageSource(clock);
     await source.journal.open(0);
     const { plugin, message, facts } = brokerEvent(LEASE);
-    source.journal.record({ type: 'released', plugin, message, facts: facts ?? {} });
+    source.journal.record({ type: 'released', plugin, uid: undefined, message, facts: facts ?? {} });
     const at = new Date(clock.wall()).toISOString();
     const refusal = { plugin, socket: '', reason: 'ENDPOINT_MISSING', message: '', refusals: 9, since: at, last: at };
     source.headList = { ...source.headList, refused: [refusal] };

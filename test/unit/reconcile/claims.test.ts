@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEVICE_PLUGIN } from '../../../src/model/ids.js';
-import { Claims } from '../../../src/reconcile/claims.js';
+import type { PinnedSocket } from '../../../src/model/plugin.js';
+import { Claims, refusedUser } from '../../../src/reconcile/claims.js';
 import { ReconcileWorld } from '../../support/reconcile-world.js';
 
 const X = 'example.com/x';
@@ -23,6 +24,20 @@ describe('how many plugins a user has', () => {
     for (const uid of [4001, 100_000, 100_500])
       assert.deepEqual(claims.livePluginsOf(uid, 0), { own: 3, strangers: 4 });
     assert.deepEqual(claims.livePluginsOf(4002, 0), { own: 1, strangers: 4 });
+  });
+});
+
+describe('the user of a refused registration', () => {
+  it('is the caller, or the owner of the socket where nobody called', () => {
+    const found = new ReconcileWorld().sockets.put('/r/x', { uid: 4001 });
+    const socket: PinnedSocket = { ...found, dialPath: '/r/x', retain: () => socket, release: () => undefined };
+    assert.deepEqual(refusedUser({ socket }, []), { uid: 4001 });
+    assert.deepEqual(
+      refusedUser({ caller: { uid: 7, gid: 7, pid: 1, startTime: '1', source: 'peercred' }, socket }, []),
+      {
+        uid: 7,
+      },
+    );
   });
 });
 
