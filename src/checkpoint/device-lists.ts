@@ -2,7 +2,7 @@
 // is on the disk before a generation that names it, and is removed only when neither of the two generations on the disk names it
 // any more.
 import { createHash } from 'node:crypto';
-import type { CheckpointDocument, PluginEntry, StoredList } from './document.js';
+import { entryKey, type CheckpointDocument, type PluginEntry, type StoredList } from './document.js';
 import type { ReceivedList } from './draft.js';
 import type { ListFiles } from './ports.js';
 
@@ -25,6 +25,9 @@ const SIZES_AT_ONCE = 64;
 /** Files removed after one commit: more would make the next one wait. */
 const REMOVALS_PER_COMMIT = 64;
 
+/** File systems give room in blocks of this size, most of them. */
+const BLOCK_BYTES = 4096;
+
 /** Bytes written before one commit, or a single list that is larger. */
 const BYTES_AT_ONCE = 4 * 1024 * 1024;
 
@@ -36,6 +39,7 @@ export class DeviceLists {
   readonly #waiting = new Map<string, ReceivedList>();
   /** The files on the disk: written or named by the checkpoint that was read, or found lying about and not to be relied on. */
   readonly #present = new Map<string, 'whole' | 'found'>();
+  #withoutRoom = 0;
   #hasLooked = false;
   /** The entries whose files were all there when it was looked last. */
   #whole: readonly PluginEntry[] | undefined;
@@ -53,9 +57,19 @@ export class DeviceLists {
     this.#inlineBytes = inlineBytes;
   }
 
-  /** Whether lists wait to be written. */
+  /** How many lists wait to be written. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** How many of them the disk had no room for when it was looked last. */
+  get withoutRoom(): number {
+    return this.#withoutRoom;
+  }
+
+  /** Whether lists wait to be written that may have room. */
   get areWaiting(): boolean {
-    return this.#waiting.size > 0;
+    return this.#waiting.size > this.#withoutRoom;
   }
 
   /** Whether the files that entries name were all there when it was looked last, and no folder had to be made since. */
@@ -179,15 +193,26 @@ export class DeviceLists {
    * Writes some of the lists that wait, those that have waited longest first.
    *
    * @param plugins the entries in memory; lists of others are dropped
+   * @param roomBytes what all files written now may take of the disk; lists for which there is not enough of it wait on
    * @returns the entries' new forms of lists, by key; entries that have a newer list meanwhile are left out
    */
-  async writeSome(atMost: number, plugins: ReadonlyMap<string, PluginEntry>): Promise<ReadonlyMap<string, StoredList>> {
+  async writeSome(
+    atMost: number,
+    plugins: ReadonlyMap<string, PluginEntry>,
+    roomBytes = Infinity,
+  ): Promise<ReadonlyMap<string, StoredList>> {
     for (const key of this.#waiting.keys()) if (!plugins.has(key)) this.#waiting.delete(key);
     const batch: [key: string, list: ReceivedList][] = [];
-    let bytes = 0;
+    let [bytes, taken] = [0, 0];
+    this.#withoutRoom = 0;
     for (const [key, list] of this.#waiting) {
+      if (taken + takenBytes(list) > roomBytes) {
+        this.#withoutRoom += 1;
+        continue;
+      }
       bytes += list.raw.length;
       if (batch.length === atMost || (batch.length > 0 && bytes > BYTES_AT_ONCE)) break;
+      taken += takenBytes(list);
       batch.push([key, list]);
     }
     const written = new Map<string, StoredList>();
@@ -217,7 +242,27 @@ export class DeviceLists {
       }
       this.#hasLooked = true;
     }
-    const unnamed = [...this.#present.keys()].filter((sha256) => !named.has(sha256) && !before.has(sha256));
+    await this.#remove((sha256) => named.has(sha256) || before.has(sha256), plugins);
+  }
+
+  /**
+   * Removes files although the disk did not take a generation without them, because it is full: those of entries that are no more. A
+   * start that finds the old generation restores these entries with their devices unknown, and they are gone all the same.
+   *
+   * @param durable the generation on the disk
+   * @param plugins the entries in memory
+   */
+  async giveWay(
+    durable: Pick<CheckpointDocument, 'plugins' | 'leases'>,
+    plugins: ReadonlyMap<string, PluginEntry>,
+  ): Promise<void> {
+    const entries = durable.plugins.filter((entry) => plugins.has(entryKey(entry)));
+    const named = filesNamedIn({ plugins: entries, leases: durable.leases });
+    await this.#remove((sha256) => named.has(sha256) || this.others.has(sha256), plugins);
+  }
+
+  async #remove(isNamed: (sha256: string) => boolean, plugins: ReadonlyMap<string, PluginEntry>): Promise<void> {
+    const unnamed = [...this.#present.keys()].filter((sha256) => !isNamed(sha256));
     for (const sha256 of unnamed.slice(0, REMOVALS_PER_COMMIT)) {
       // Asked anew each time: the list may have come back while another file was being removed.
       if (filesNamedBy(plugins.values()).has(sha256)) continue;
@@ -228,11 +273,16 @@ export class DeviceLists {
   }
 }
 
+/** Of the disk: whole blocks, and one for the names. */
+function takenBytes({ raw }: ReceivedList): number {
+  return (Math.ceil(raw.length / BLOCK_BYTES) + 1) * BLOCK_BYTES;
+}
+
 function stored({ raw, sha256, devices, healthy }: ReceivedList): StoredList {
   return { sha256, bytes: raw.length, devices, ...(healthy === undefined ? {} : { healthy }) };
 }
 
-function filesNamedIn({ plugins, leases }: CheckpointDocument): Set<string> {
+function filesNamedIn({ plugins, leases }: Pick<CheckpointDocument, 'plugins' | 'leases'>): Set<string> {
   const named = filesNamedBy(plugins);
   for (const { answerFile } of leases) if (answerFile !== undefined) named.add(answerFile.sha256);
   return named;

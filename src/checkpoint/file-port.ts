@@ -9,6 +9,12 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
+/** The room of a disk. */
+export interface Room {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
 /** A name in a directory. */
 export interface NamedEntry {
   readonly name: string;
@@ -32,6 +38,8 @@ export interface FilePort {
   list(path: string): Promise<readonly NamedEntry[]>;
   /** The bytes of a regular file; undefined for anything else, a link too, and where there is nothing. */
   sizeOf(path: string): Promise<number | undefined>;
+  /** The room of the disk of a directory (statfs): free for others than root. */
+  room(path: string): Promise<Room>;
   /** Opens a new file for writing; a file of that name is removed, and a directory is moved aside. */
   create(path: string): Promise<OpenFile>;
   /** Opens a file for writing at its end, making it where there is none. */

@@ -52,7 +52,12 @@ export class LeaseAnswers {
     await Promise.all(reading);
   }
 
-  /** Whether answers stand in the checkpoint that should be files, and can be. */
+  /** How many answers stand in the checkpoint that should be files. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Whether there are such, and they can be files. */
   get areWaiting(): boolean {
     return this.#waiting.size > 0 && !this.#isFailing;
   }

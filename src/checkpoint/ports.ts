@@ -2,7 +2,7 @@
 import type { LedgerState } from '../model/lease.js';
 import type { CheckpointView } from '../model/views.js';
 import type { Decoded } from './decode.js';
-import type { NamedEntry } from './file-port.js';
+import type { NamedEntry, Room } from './file-port.js';
 
 /** Between documents and bytes: `CheckpointCodec` (checkpoint/codec). */
 export interface Codec<T> {
@@ -51,6 +51,8 @@ export interface ListFiles {
   /** The bytes of the file under a hash; undefined where there is none. */
   sizeOf(sha256: string): Promise<number | undefined>;
   remove(sha256: string): Promise<void>;
+  /** The free bytes of the disk, for others than root, and all of it; undefined where it does not say. */
+  room(): Promise<Room | undefined>;
 }
 
 /** The result of opening the checkpoint at a start. */

@@ -20,16 +20,21 @@ export class StoreState {
 
   /** The state of the store now: at a start once its contents are restored, and after each change. */
   readonly is = (view: CheckpointView): void => {
-    const problem = checkpointCondition(view);
-    this.#told(problem);
-    if (problem === undefined) this.listeners.tell((one) => one.caughtUp());
+    this.#told(checkpointCondition(view));
+    if (isWritable(view)) this.listeners.tell((one) => one.caughtUp());
   };
 }
 
+function isWritable({ state }: Pick<CheckpointView, 'state'>): boolean {
+  return state !== 'not-writable' && state !== 'newer-format';
+}
+
 /**
- * The problem, as a sentence, while registrations do not become durable; undefined while they do, also when a start found less
- * than was written: that loss is over, and was reported once.
+ * The problem, as a sentence, while registrations, or large lists of devices, do not become durable; undefined while they do, also
+ * when a start found less than was written: that loss is over, and was reported once.
  */
-export function checkpointCondition({ state, reason }: Pick<CheckpointView, 'state' | 'reason'>): string | undefined {
-  return state === 'not-writable' || state === 'newer-format' ? `the checkpoint is ${state}: ${reason}` : undefined;
+export function checkpointCondition(view: Pick<CheckpointView, 'state' | 'reason'>): string | undefined {
+  const { state, reason } = view;
+  if (!isWritable(view)) return `the checkpoint is ${state}: ${reason}`;
+  return state === 'ok' && reason !== '' ? reason : undefined;
 }

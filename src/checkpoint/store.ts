@@ -1,7 +1,9 @@
 // The durable store as the rest of the broker sees it: contents in memory, changes that tell when they are on the disk,
 // and a state that says whether the disk can be trusted. Nothing that happens to the disk is fatal.
 import { asError, withDeadline } from '../kernel/clock.js';
+import { hasCode } from '../kernel/errno.js';
 import type { CheckpointView } from '../model/views.js';
+import { BesideFiles } from './beside-files.js';
 import { DeviceLists } from './device-lists.js';
 import type { CheckpointDocument, PluginEntry, StoredAnswer, StoredList } from './document.js';
 import { Draft, type Contents } from './draft.js';
@@ -14,10 +16,9 @@ import { Presence } from './presence.js';
 import type { StorePorts } from './store-ports.js';
 import { writeFailure } from './write-failure.js';
 
-/** Files of device lists that are written at a time: somebody who comes meanwhile waits for these. */
-const LISTS_AT_ONCE = 4;
-/** Before a generation as many times, as long as nobody waits for it. */
-const TIMES_ALONE = 16;
+/** A disk without room, or the quota of its user. */
+const FULL = ['ENOSPC', 'EDQUOT'];
+const NOTHING = { generation: 0, writtenAt: '', plugins: [], leases: [] } as const;
 
 /** A checkpoint that is only read, because of its format or because the disk hung at start. */
 type Frozen = 'newer-format' | 'not-writable';
@@ -31,6 +32,7 @@ export class CheckpointStore {
   readonly #commit: GroupCommit;
   readonly #pacer: Pacer;
   readonly #presence: Presence;
+  readonly #files: BesideFiles;
   #frozen: Frozen | undefined;
   /** Nothing may be written before the disk was read: it holds a state that we do not know. */
   #isRead = false;
@@ -40,7 +42,7 @@ export class CheckpointStore {
   #failure: string | undefined;
   #preparing = 0;
   #isClosed = false;
-  #durable: Pick<CheckpointDocument, 'generation' | 'writtenAt'> = { generation: 0, writtenAt: '' };
+  #durable: Pick<CheckpointDocument, 'generation' | 'writtenAt' | 'plugins' | 'leases'> = NOTHING;
 
   constructor(ports: StorePorts) {
     this.#ports = ports;
@@ -48,6 +50,8 @@ export class CheckpointStore {
     this.#answers = new LeaseAnswers(this.#lists, ports.settings.inlineListBytes);
     this.#draft = new Draft(ports.bootId, (key, list) => this.#lists.offer(key, list));
     this.#pacer = new Pacer(ports.clock, ports.settings.listIntervalMs);
+    const files = { lists: this.#lists, answers: this.#answers, draft: this.#draft, room: () => ports.lists.room() };
+    this.#files = new BesideFiles({ ...ports, ...files });
     this.#presence = new Presence({ ...ports, lists: this.#lists, contents: this.#draft });
     this.#commit = new GroupCommit({
       clock: ports.clock,
@@ -74,7 +78,7 @@ export class CheckpointStore {
   view(): CheckpointView {
     const { generation, writtenAt } = this.#durable;
     const state = this.#frozen ?? (this.#failure === undefined ? this.#start : 'not-writable');
-    const reason = this.#failure ?? this.#startReason;
+    const reason = this.#failure ?? (state === 'ok' ? (this.#files.problem ?? '') : this.#startReason);
     return { state, generation, bytes: this.#ports.file.bytes, lastWrite: writtenAt, reason };
   }
 
@@ -167,7 +171,7 @@ export class CheckpointStore {
     const until = this.#ports.clock.mono() + limitMs;
     let fate: Durability;
     do fate = await this.#commit.flush(Math.max(0, until - this.#ports.clock.mono()));
-    while (fate === 'durable' && (this.#lists.areWaiting || this.#answers.areWaiting));
+    while (fate === 'durable' && this.#files.areWaiting);
     return fate;
   }
 
@@ -212,21 +216,23 @@ export class CheckpointStore {
 
   async #write(waiters: number): Promise<void> {
     let failure: Error | undefined;
+    const { problem } = this.#files;
     try {
-      await this.#writeLists(waiters > 0);
+      await this.#files.write(waiters > 0, () => this.#commit.isAwaited);
     } catch (thrown) {
       // A list that cannot be written keeps no registration off the disk; it is told, and tried again.
       failure = asError(thrown);
     }
     const document = this.#nextGeneration();
-    if (this.#answers.areWaiting) this.#commit.touch();
+    if (this.#files.areWaiting) this.#commit.touch();
     this.#ports.file.data = document;
-    await this.#ports.file.write();
+    await this.#ports.file.write().catch((failure: unknown) => this.#makeRoom(failure));
     this.#durable = document;
     if (this.#start === 'empty' && this.#startReason === '') {
       this.#start = 'ok';
       this.#ports.onStateChange(this.view());
     }
+    if (this.#files.problem !== problem) this.#ports.onStateChange(this.view());
     if (failure !== undefined) throw failure;
   }
 
@@ -236,20 +242,12 @@ export class CheckpointStore {
     return this.#answers.read(this.#draft.leases.values(), read, (id, answer) => this.#draft.putAnswer(id, answer));
   }
 
-  /** One user's lists must not stand before what others wait for: beside waiters one file goes with each generation. */
-  async #writeLists(isAwaited: boolean): Promise<void> {
-    await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
-    const atMost = isAwaited ? 1 : LISTS_AT_ONCE;
-    const times = isAwaited ? 1 : TIMES_ALONE;
-    for (let nth = 0; nth < times; nth += 1) {
-      // Where no file can be made it is tried once for each generation.
-      if (nth === 0 || this.#answers.areWaiting) await this.#answers.writeSome(LISTS_AT_ONCE);
-      for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins))
-        this.#draft.nameList(key, list);
-      if (this.#commit.isAwaited || !(this.#lists.areWaiting || this.#answers.areWaiting)) break;
+  /** Nothing else ends that a disk is full of lists of plugins that have gone: files are removed after a generation was written. */
+  async #makeRoom(failure: unknown): Promise<never> {
+    if (FULL.some((code) => hasCode(failure, code))) {
+      await this.#lists.giveWay(this.#durable, this.#draft.plugins).catch(() => undefined); // the failure is told
     }
-    if (!this.#lists.areKept) await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
-    if (this.#lists.areWaiting) this.#commit.touch();
+    throw failure;
   }
 
   async #afterwards(): Promise<void> {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FilePort, NamedEntry, OpenFile } from '../../src/checkpoint/file-port.js';
+import type { FilePort, NamedEntry, OpenFile, Room } from '../../src/checkpoint/file-port.js';
 
 /** The fate of one operation that is not done. */
 export type Fault = 'ENOSPC' | 'EROFS' | 'EIO' | 'EMFILE' | 'EACCES' | 'hang';
@@ -32,6 +32,9 @@ export class FakeDisk implements FilePort {
   readonly operations: string[] = [];
   /** The most operations that were under way at one time. */
   mostOutstanding = 0;
+
+  /** The room it says that it has. */
+  space: Room = { freeBytes: 2 ** 40, totalBytes: 2 ** 40 };
 
   /** Fails or hangs the operation with this number, counted from 1. */
   failAt(number: number, fault: Fault): void {
@@ -149,6 +152,10 @@ export class FakeDisk implements FilePort {
       ...this.names(folder).map((name) => ({ name, isFile: true })),
       ...folders().map((one) => ({ name: path.basename(one), isFile: false })),
     ]);
+  }
+
+  room(folder: string): Promise<Room> {
+    return this.#operation(`room ${folder}`, () => this.space);
   }
 
   sizeOf(file: string): Promise<number | undefined> {

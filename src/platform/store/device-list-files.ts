@@ -28,6 +28,7 @@ export function deviceListFiles(files: FilePort, folder: string): ListFiles {
     read: (sha256, maxBytes) => files.read(path.join(folder, sha256), maxBytes).catch(() => undefined),
     entries: async () => (await files.list(folder)).filter(({ name }) => NAME.test(name)),
     sizeOf: (sha256) => files.sizeOf(path.join(folder, sha256)),
+    room: () => files.room(path.dirname(folder)).catch(() => undefined),
     remove: (sha256) => files.remove(path.join(folder, sha256)),
   };
 }

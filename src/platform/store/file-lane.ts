@@ -17,6 +17,7 @@ export function oneAtATime(files: FilePort): FilePort {
     readTail: (path, maxBytes) => run(() => files.readTail(path, maxBytes)),
     list: (path) => run(() => files.list(path)),
     sizeOf: (path) => run(() => files.sizeOf(path)),
+    room: (path) => run(() => files.room(path)),
     create: async (path) => opened(await run(() => files.create(path))),
     append: async (path) => opened(await run(() => files.append(path))),
     rename: (from, to) => run(() => files.rename(from, to)),

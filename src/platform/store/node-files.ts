@@ -49,6 +49,10 @@ export const nodeFiles: FilePort = {
     const entries = await orMissing(call<fs.Dirent[]>((done) => fs.readdir(path, { withFileTypes: true }, done)));
     return entries?.map((entry) => ({ name: entry.name, isFile: entry.isFile() })) ?? [];
   },
+  room: async (path) => {
+    const { bavail, blocks, bsize } = await call<fs.StatsFs>((done) => fs.statfs(path, done));
+    return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+  },
   sizeOf: async (path) => {
     const status = await orMissing(call<fs.Stats>((done) => fs.lstat(path, done)));
     return status?.isFile() === true ? status.size : undefined;

@@ -29,6 +29,7 @@ function bench(
     },
     read: async (sha256) => files.get(sha256),
     entries: async () => [...files.keys()].map((name) => ({ name, isFile: !foreign.has(name) })),
+    room: () => Promise.resolve(undefined),
     sizeOf: async (sha256) => files.get(sha256)?.length,
     remove: async (sha256) => {
       removing();
@@ -56,6 +57,34 @@ describe('device lists', () => {
     assert.equal(files.size, 1);
     await lists.committed(document, named([gpu, undefined]));
     assert.equal(files.size, 0);
+  });
+
+  it('of entries that are no more give way on a full disk, those of entries that are there do not', async () => {
+    const { lists, files } = bench();
+    const [first, second, newer] = [list(100, 1), list(100, 2), list(100, 3)];
+    lists.offer(entryKey(gpu), first);
+    lists.offer(entryKey(nic), second);
+    const stored = await lists.writeSome(9, named([gpu, undefined], [nic, undefined]));
+    const durable = named([gpu, stored.get(entryKey(gpu))], [nic, stored.get(entryKey(nic))]);
+    // The disk takes no generation in which gpu has gone, and nic has a newer list.
+    lists.offer(entryKey(nic), newer);
+    const left = named([nic, stored.get(entryKey(nic))]);
+    await lists.giveWay({ plugins: [...durable.values()], leases: [] }, left);
+    assert.deepEqual([...files.keys()], [second.sha256]);
+    assert.equal(lists.areWaiting, true);
+  });
+
+  it('for which the disk has no room wait, and let smaller ones pass', async () => {
+    const { lists, files } = bench();
+    const [large, small] = [list(20_000, 1), list(100, 2)];
+    lists.offer(entryKey(gpu), large);
+    lists.offer(entryKey(nic), small);
+    const plugins = named([gpu, undefined], [nic, undefined]);
+    await lists.writeSome(9, plugins, 8192);
+    assert.deepEqual([...files.keys()], [small.sha256]);
+    assert.deepEqual([lists.waiting, lists.withoutRoom, lists.areWaiting], [1, 1, false]);
+    await lists.writeSome(9, plugins, 28_672);
+    assert.deepEqual([lists.waiting, lists.withoutRoom, files.size], [0, 0, 2]);
   });
 
   it('that come back while another is removed stay', async () => {

@@ -420,6 +420,31 @@ describe('device lists of the checkpoint', () => {
     );
   });
 
+  it('leave room on the disk for registrations, which is told once, and are written when there is room', async () => {
+    const disk = await newDisk();
+    const clock = new FakeClock();
+    const { store, events } = checkpointRig(disk, STATE, clock);
+    await store.open();
+    disk.space = { freeBytes: 2 ** 20 + 4096, totalBytes: 2 ** 21 };
+    const plugins = Array.from({ length: 10 }, (_, life) => facts(`vendor.com/r${life}`, life));
+    const told = (): readonly string[] =>
+      events.map(({ message }) => message).filter((text) => /lists of dev/.test(text));
+    for (const [fill, plugin] of plugins.entries()) {
+      assert.equal(await store.update((draft) => draft.put(plugin)), 'durable');
+      store.note((draft) => draft.setList(entryKey(plugin), list(2000, fill)));
+    }
+    assert.equal(await drive(clock, store.flush(5000)), 'durable', 'it ends, though lists wait');
+    assert.deepEqual([disk.names(`${STATE}/devices`), written(disk.afterPowerCut()).plugins.length], [[], 10]);
+    assert.deepEqual(told().length, 1);
+    assert.match(told()[0] ?? '', /make room on the disk of/);
+    disk.space = { freeBytes: 2 ** 21, totalBytes: 2 ** 21 };
+    assert.equal(await store.update((draft) => draft.put(gpu)), 'durable');
+    assert.equal(await drive(clock, store.flush(5000)), 'durable');
+    assert.equal(disk.names(`${STATE}/devices`).length, 10);
+    assert.match(told()[1] ?? '', /has room for all lists of devices again/);
+    assert.equal(told().length, 2);
+  });
+
   it('of a folder that was removed are written again when they come again', async () => {
     const disk = await usedDisk();
     const { store } = checkpointRig(disk, STATE, new FakeClock());
