@@ -10,7 +10,7 @@ import type { HttpPeer } from './http-peer.js';
  * wait, because a peer that is closed connects again at once, and one that waits does not.
  */
 const NEW = { burst: 64, intervalMs: 50, ahead: 128 } as const;
-/** Of all peers: half of the connections that the server holds. */
+/** Of all peers that have to wait: half of the connections that the server holds. */
 const MOST_WAITING = 256;
 
 /** New connections, in the turns of their peers. */
@@ -28,17 +28,31 @@ export class ConnectionTurns {
   }
 
   /**
-   * Takes a connection up in the turn of its peer. Root's needs none, as the kubelet and most collectors of metrics are, and where
-   * users are not told apart none does: a probe is not kept out.
+   * Whether a further connection of a peer is closed. One whose turn is there never is: others that wait are no reason for that, since
+   * one user may have several names (`peerOf`).
    */
-  take(socket: Socket, peer: HttpPeer): void {
-    if (peer.sharer === undefined) return this.#taken(socket, peer);
-    const now = this.#clock.mono();
-    const isFull =
-      this.#waiting.size >= MOST_WAITING || this.#paces.waitMs(peer.name, now) > NEW.ahead * NEW.intervalMs;
-    if (isFull) return void socket.destroy();
-    const { waitMs } = this.#paces.book(peer.name, now);
-    if (waitMs === 0) return this.#taken(socket, peer);
+  isFull({ name, sharer }: HttpPeer): boolean {
+    if (sharer === undefined) return false;
+    const waitMs = this.#paces.waitMs(name, this.#clock.mono());
+    return waitMs > 0 && (this.#waiting.size >= MOST_WAITING || waitMs > NEW.ahead * NEW.intervalMs);
+  }
+
+  /**
+   * Takes a connection up in the turn of its peer, or closes it. Root's needs none, as the kubelet and most collectors of metrics are,
+   * and where users are not told apart none does: a probe is not kept out.
+   *
+   * @returns false: it is closed
+   */
+  take(socket: Socket, peer: HttpPeer): boolean {
+    if (this.isFull(peer)) {
+      socket.destroy();
+      return false;
+    }
+    const waitMs = peer.sharer === undefined ? 0 : this.#paces.book(peer.name, this.#clock.mono()).waitMs;
+    if (waitMs === 0) {
+      this.#taken(socket, peer);
+      return true;
+    }
     const gone = (): void => this.#forget(socket);
     socket.on('error', gone).once('close', gone);
     const begin = (): void => {
@@ -47,6 +61,7 @@ export class ConnectionTurns {
       this.#taken(socket, peer);
     };
     this.#waiting.set(socket, this.#clock.alarm(waitMs, begin));
+    return true;
   }
 
   /** Ends those that wait. */
