@@ -9,7 +9,7 @@ const SLOW_MS = 20;
 /** Before one generation for which nobody waits, files are begun for so long: it has to be written within `checkpoint.writeDeadline`. */
 const ALONE_MS = 250;
 /** Beside others who wait, files have one part of so many of the time. */
-const SHARE = 4;
+const SHARE = 10;
 
 /** Turns of files, before generations. */
 export class FileTurns {

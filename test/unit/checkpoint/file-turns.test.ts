@@ -41,7 +41,7 @@ describe('turns of files before generations', () => {
     assert.deepEqual((await bed.before(false)).slice(0, 3), [1, 4, 4]);
   });
 
-  it('are one file beside others who wait, and have a quarter of the time', async () => {
+  it('are one file beside others who wait, and have a tenth of the time', async () => {
     const bed = new Bed();
     bed.fileMs = 60;
     bed.goesOn = () => true;
@@ -51,7 +51,7 @@ describe('turns of files before generations', () => {
       bed.now += 10; // the generation
     }
     assert.deepEqual(bed.sizes.length <= 1, true);
-    assert.ok(began.length >= 8 && began.length <= 10, `${String(began.length)} files in 2.4 s`);
+    assert.ok(began.length >= 3 && began.length <= 5, `${String(began.length)} files in 2.4 s`);
   });
 
   it('count what failed, too', async () => {
@@ -65,7 +65,7 @@ describe('turns of files before generations', () => {
       /EIO/,
     );
     assert.deepEqual(await bed.before(true), []);
-    bed.now += 180;
+    bed.now += 540;
     assert.deepEqual(await bed.before(true), [1]);
   });
 });
