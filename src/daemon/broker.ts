@@ -33,7 +33,7 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect? */
   readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway' | 'makeRoom' | 'isEnforced'>;
   readonly peers: PeerQuestions &
-    Pick<Peers, 'peerOf' | 'uidOf' | 'uidOfTcp' | 'turnAwayMore'> & { readonly isExact?: boolean };
+    Pick<Peers, 'peerOf' | 'uidOf' | 'uidOfTcp' | 'turnAwayMore' | 'turnAwayMoreTcp'> & { readonly isExact?: boolean };
   /** The way to sockets of plugins. */
   readonly paths: SocketPaths;
   /** Called after each rescan, so that changes without a file event are found: by `StateLook.look` and `Users.look`. */

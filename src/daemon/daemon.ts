@@ -109,7 +109,7 @@ export class Daemon implements RestartListener {
     const { pid, uid: ownUid } = parts.self;
     const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
-    this.clients = { ...own, uidOf: (socket) => parts.peers.uidOfTcp(socket) };
+    this.clients = { ...own, peers: parts.peers };
     this.#startBudget = new StartBudget(clock);
     this.#filesBudget = new StartBudget(clock);
     const { leftMs } = this.#startBudget;

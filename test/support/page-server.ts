@@ -37,7 +37,7 @@ export class PageServer {
       systemClock,
       silentLog,
       { told: () => undefined },
-      { ownUid: 0, userOf: (uid) => uid, uidOf: () => undefined },
+      { ownUid: 0, userOf: (uid) => uid, peers: { uidOfTcp: () => undefined, turnAwayMoreTcp: () => undefined } },
     );
     if (server === undefined) throw new Error('it is on');
     const port = await eventually('it listens', () => server.address?.port);

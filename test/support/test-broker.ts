@@ -88,6 +88,7 @@ export async function startTestBroker(
       uidOf: () => undefined,
       uidOfTcp: () => undefined,
       turnAwayMore: () => undefined,
+      turnAwayMoreTcp: () => undefined,
       listenerOf: (socket) => ({ uid: socket.uid, gid: undefined, pid: undefined }),
       isListening: () => undefined,
     },

@@ -9,6 +9,7 @@ import { Paces } from '../../kernel/paces.js';
 import type { Sharer } from '../../kernel/user-shares.js';
 import type { HttpSettings } from '../../model/http.js';
 import type { UserFacts } from '../../model/ids.js';
+import type { IsTcpTurnedAway } from '../peer/peers.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { OneAtATime } from './one-at-a-time.js';
 import { peerOf } from './http-peer.js';
@@ -24,8 +25,11 @@ const REQUEST_MS = 5000;
 const IDLE_MS = 5000;
 /** Beyond the slots: for the moment that connections which give way take to close. */
 const MOST_SOCKETS = 512;
-/** Connections that wait to be accepted, so that one turn of the loop accepts no more than there are slots. */
-const BACKLOG = 64;
+/**
+ * Connections that the kernel queues for us, of which one turn of the loop accepts one: beside a client that connects ten thousand times
+ * a second there is room for a tenth of one. One that finds none is tried again by the kernel of its client after a second, then two more.
+ */
+const BACKLOG = 1024;
 const MOST_HEADER_BYTES = 8192;
 const MOST_URL_CHARACTERS = 2048;
 /** An address that is taken is tried again after this. */
@@ -44,8 +48,13 @@ export interface HealthServer {
 
 /** The users who connect. */
 export interface HttpClients extends UserFacts {
-  /** The uid of a process here that has the other end open, `nobody`, or undefined: unknown. Peers (platform/peer/peers). */
-  readonly uidOf: (socket: Socket) => number | 'nobody' | undefined;
+  /** The kernel is asked who they are: Peers (platform/peer/peers). */
+  readonly peers: {
+    /** The uid of a process here that has the other end open, `nobody`, or undefined: unknown. */
+    uidOfTcp(socket: Socket): number | 'nobody' | undefined;
+    /** Closes connections that wait in the queue of a server, at next to no cost, and has the server take the others. */
+    turnAwayMoreTcp(server: Server, isTurnedAway: IsTcpTurnedAway): void;
+  };
 }
 
 /** The listener of a server: `serveHealth` (daemon/serving). */
@@ -120,9 +129,14 @@ class PageServer implements HealthServer {
       this.#slots.take(socket);
       for (const listener of listeners) listener.call(this.#server, socket);
     });
+    const isTurnedAway: IsTcpTurnedAway = (address, uid) => this.#connections.isFull(peerOf(address, uid, clients));
     this.#server.removeAllListeners('connection').on('connection', (raw: Socket) => {
-      const peer = peerOf(raw.remoteAddress ?? '', clients.uidOf(raw), clients);
-      this.#connections.take(raw, peer);
+      const { remoteAddress } = raw;
+      // It is over already, and whose it was is not to be known: nobody waits for an answer.
+      if (remoteAddress === undefined) raw.destroy();
+      else if (this.#connections.take(raw, peerOf(remoteAddress, clients.peers.uidOfTcp(raw), clients))) return;
+      // Behind one that is closed there are most often many of the same peer, and a probe would find no place in the queue.
+      clients.peers.turnAwayMoreTcp(this.#server, isTurnedAway);
     });
     this.#server.on('clientError', (failure: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(failure, socket));
     this.#server.on('error', (failure) => this.#failed(failure));

@@ -5,6 +5,8 @@ import { ipv6Groups, plainAddress } from '../peer/ip-address.js';
 
 /** Every user of this machine has all of these addresses, so that they are one peer where the user is not known. */
 const LOCAL = 'local';
+/** `::1`. */
+const LOOPBACK = '0:0:0:0:0:0:0:1';
 /** Groups of an IPv6 address that identify a network: the owner of one address in it has them all. */
 const NETWORK_GROUPS = 4;
 
@@ -33,6 +35,7 @@ export function peerOf(address: string, uid: number | 'nobody' | undefined, user
 /** One name for all addresses that belong together. */
 export function ownerOf(address: string): string {
   const plain = plainAddress(address);
-  if (plain === '::1' || plain.startsWith('127.')) return LOCAL;
-  return plain.includes(':') ? ipv6Groups(plain).slice(0, NETWORK_GROUPS).join(':') : plain;
+  const groups = plain.includes(':') ? ipv6Groups(plain) : undefined;
+  if (groups?.join(':') === LOOPBACK || plain.startsWith('127.')) return LOCAL;
+  return groups?.slice(0, NETWORK_GROUPS).join(':') ?? plain;
 }

@@ -12,6 +12,11 @@ const [TYPE, BODY] = [4, 16];
 const [SOURCE_PORT, TARGET_PORT, SOURCE, TARGET, COOKIE] = [24, 26, 28, 44, 64];
 const [UID, INODE] = [80, 84];
 const [QUESTION_BYTES, ANSWER_BYTES] = [72, 88];
+/** Where the address stands in a sockaddr_in, and in a sockaddr_in6. */
+const [ADDRESS_IN, ADDRESS_IN6] = [
+  [4, 8],
+  [8, 24],
+] as const;
 const isLittle = endianness() === 'LE';
 
 /** One end of a TCP connection. */
@@ -31,18 +36,34 @@ export interface TcpEnd {
 export function inetDiagQuestion(end: TcpEnd, other: TcpEnd): Buffer | undefined {
   const [source, target] = [addressBytes(end.address), addressBytes(other.address)];
   if (source === undefined || source.length !== target?.length) return undefined;
+  return questionOf(source.length === 4 ? AF_INET : AF_INET6, port(end.port), source, port(other.port), target);
+}
+
+/** The same for ends that the kernel named: `end` and `other` are a sockaddr_in or a sockaddr_in6 each, of one kind. */
+export function inetDiagOf(end: Buffer, other: Buffer): Buffer {
+  const family = read16(end, 0);
+  const [from, to] = family === AF_INET ? ADDRESS_IN : ADDRESS_IN6;
+  const [source, target] = [end.subarray(from, to), other.subarray(from, to)];
+  return questionOf(family, end.subarray(2, 4), source, other.subarray(2, 4), target);
+}
+
+function questionOf(family: number, port: Buffer, source: Buffer, targetPort: Buffer, target: Buffer): Buffer {
   const question = Buffer.alloc(QUESTION_BYTES);
   write32(question, QUESTION_BYTES, 0);
   write16(question, SOCK_DIAG_BY_FAMILY, TYPE);
   write16(question, NLM_F_REQUEST, TYPE + 2);
-  question[BODY] = source.length === 4 ? AF_INET : AF_INET6;
+  question[BODY] = family;
   question[BODY + 1] = IPPROTO_TCP;
-  question.writeUInt16BE(end.port, SOURCE_PORT);
-  question.writeUInt16BE(other.port, TARGET_PORT);
+  port.copy(question, SOURCE_PORT);
+  targetPort.copy(question, TARGET_PORT);
   source.copy(question, SOURCE);
   target.copy(question, TARGET);
   question.fill(0xff, COOKIE); // whichever socket it is
   return question;
+}
+
+function port(number: number): Buffer {
+  return Buffer.from([number >> 8, number & 0xff]);
 }
 
 /** The uid in an answer; `nobody`: no process of this machine has such a socket open. */

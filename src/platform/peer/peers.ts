@@ -15,9 +15,14 @@ const TAKEN_AT_ONCE = 64;
 /** Whether a connection is to be closed of which only the credentials of its peer are known (SO_PEERCRED). */
 export type IsTurnedAway = (uid: number | undefined, pid: number | undefined) => boolean;
 
+/** The same of a connection of TCP, of which the address of its other end and its user are known. */
+export type IsTcpTurnedAway = (address: string, uid: number | 'nobody' | undefined) => boolean;
+
 /** Asks the kernel (SO_PEERCRED) through koffi, which is loaded with the first question. */
 export class Peers {
   readonly #load: () => Libc | undefined;
+  /** A queue is being gone through: a connection of it that is closed causes no further pass. */
+  #isTaking = false;
   #libc: { readonly loaded: Libc | undefined } | undefined;
 
   /** @param load how the system calls are found; tests hide them */
@@ -69,17 +74,28 @@ export class Peers {
    */
   turnAwayMore(socket: Socket, isTurnedAway: IsTurnedAway): void {
     const { server } = socket as Socket & { readonly server?: Server };
-    const listening = server === undefined ? undefined : descriptorOf(server);
-    const libc = this.#calls();
-    if (listening === undefined || libc === undefined) return;
-    for (let taken = 0; taken < TAKEN_AT_ONCE; taken += 1) {
+    if (server === undefined) return;
+    this.#takeMore(server, (libc, listening) => {
       const fd = libc.accept(listening);
-      if (typeof fd !== 'number') return;
+      if (typeof fd !== 'number') return undefined;
       const found = libc.peerOf(fd);
-      const isAway = 'error' in found ? isTurnedAway(undefined, undefined) : isTurnedAway(found.uid, pidOf(found));
-      if (isAway) libc.close(fd);
-      else server?.emit('connection', new Socket({ fd, readable: true, writable: true, ...NO_READ_AHEAD }));
-    }
+      return {
+        fd,
+        isAway: 'error' in found ? isTurnedAway(undefined, undefined) : isTurnedAway(found.uid, pidOf(found)),
+      };
+    });
+  }
+
+  /**
+   * The same for a server of TCP.
+   *
+   * @param isTurnedAway told the address of the other end, and its uid as `uidOfTcp` says it
+   */
+  turnAwayMoreTcp(server: Server, isTurnedAway: IsTcpTurnedAway): void {
+    this.#takeMore(server, (libc, listening) => {
+      const found = libc.acceptTcp(listening);
+      return 'error' in found ? undefined : { fd: found.fd, isAway: isTurnedAway(found.address, found.uid) };
+    });
   }
 
   /**
@@ -98,6 +114,33 @@ export class Peers {
   isListening(path: string): boolean | undefined {
     const found = this.#calls()?.listenerAt(path);
     return found && mayListen(found);
+  }
+
+  /** @param next takes one; undefined: no further one waits */
+  #takeMore(
+    server: Server,
+    next: (libc: Libc, listening: number) => { readonly fd: number; readonly isAway: boolean } | undefined,
+  ): void {
+    const listening = descriptorOf(server);
+    const libc = this.#calls();
+    if (listening === undefined || libc === undefined || this.#isTaking) return;
+    const { allowHalfOpen } = server as Server & { readonly allowHalfOpen?: boolean };
+    this.#isTaking = true;
+    try {
+      for (let taken = 0; taken < TAKEN_AT_ONCE; taken += 1) {
+        const found = next(libc, listening);
+        if (found === undefined) return;
+        const { fd, isAway } = found;
+        if (isAway) libc.close(fd);
+        else
+          server.emit(
+            'connection',
+            new Socket({ fd, readable: true, writable: true, allowHalfOpen, ...NO_READ_AHEAD }),
+          );
+      }
+    } finally {
+      this.#isTaking = false;
+    }
   }
 
   #credentialsOf(socket: Socket): Credentials | undefined {

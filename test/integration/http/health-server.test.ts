@@ -26,7 +26,7 @@ async function serving(
   log: Log = silentLog,
   told: (why: string | undefined) => void = () => undefined,
   clock: Clock = systemClock,
-  uidOf: HttpClients['uidOf'] = () => undefined,
+  uidOfTcp: HttpClients['peers']['uidOfTcp'] = () => undefined,
 ): Promise<number> {
   const server = startHealthServer(
     { listen: { host: '127.0.0.1', port }, page: 'off', allowedHosts: ['broker.example'] },
@@ -34,7 +34,11 @@ async function serving(
     clock,
     log,
     { told },
-    { ownUid: 900, userOf: (uid) => (uid >= 100_000 ? 4001 : uid), uidOf },
+    {
+      ownUid: 900,
+      userOf: (uid) => (uid >= 100_000 ? 4001 : uid),
+      peers: { uidOfTcp, turnAwayMoreTcp: () => undefined },
+    },
   );
   assert.ok(server);
   open.push(server);
@@ -338,7 +342,8 @@ describe('the server', () => {
   it('does not exist when it is off', () => {
     const off = { listen: undefined, page: 'off', allowedHosts: [] } as const;
     const told = (): void => undefined;
-    const clients = { ownUid: 0, userOf: (uid: number) => uid, uidOf: () => undefined };
+    const peers = { uidOfTcp: () => undefined, turnAwayMoreTcp: () => undefined };
+    const clients = { ownUid: 0, userOf: (uid: number) => uid, peers };
     assert.equal(startHealthServer(off, new Map(), systemClock, silentLog, { told }, clients), undefined);
   });
 

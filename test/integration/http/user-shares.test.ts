@@ -32,7 +32,7 @@ describe('the requests of one user', () => {
       clock,
       silentLog,
       { told: () => undefined },
-      { ownUid: 900, userOf: (one) => one, uidOf: () => uid },
+      { ownUid: 900, userOf: (one) => one, peers: { uidOfTcp: () => uid, turnAwayMoreTcp: () => undefined } },
     );
     t.after(() => server?.close());
     const port = await eventually('it listens', () => server?.address?.port);

@@ -8,6 +8,7 @@ import { chmodSync, closeSync, openSync, unlinkSync, writeFileSync } from 'node:
 import path from 'node:path';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { loadLibc } from '../../../src/platform/peer/libc.js';
+import { ownerOf } from '../../../src/platform/http/http-peer.js';
 import { Peers } from '../../../src/platform/peer/peers.js';
 import { procStat } from '../../../src/platform/process/proc-stat.js';
 import type { PinnedSocket } from '../../../src/model/plugin.js';
@@ -138,12 +139,56 @@ describe(
       child.kill();
     });
 
+    for (const host of ['127.0.0.1', '::', '::1']) {
+      const skip = host.includes(':') && !hasIpv6 && 'this machine has no IPv6';
+      it(
+        `says which of the connections in the queue at ${host} are closed, and the others are taken`,
+        { skip },
+        async (t) => {
+          const server = createServer({ allowHalfOpen: true });
+          servers.push(server);
+          server.listen(0, host);
+          await once(server, 'listening');
+          const { port } = server.address() as AddressInfo;
+          const asked: (readonly [address: string, uid: number | 'nobody' | undefined])[] = [];
+          const taken: Socket[] = [];
+          const peers = new Peers();
+          let [isGoingThrough, askedWithin] = [false, 0];
+          server.on('connection', (socket: Socket) => {
+            taken.push(socket.on('error', () => undefined));
+            const [isWithin, before] = [isGoingThrough, asked.length];
+            isGoingThrough = true;
+            peers.turnAwayMoreTcp(server, (...about) => asked.push(about) % 3 !== 0);
+            isGoingThrough = isWithin;
+            if (isWithin) askedWithin += asked.length - before;
+          });
+          let closed = 0;
+          const clients = Array.from({ length: 31 }, () =>
+            createConnection({ host: host === '::' ? '127.0.0.1' : host, port }).on('close', () => (closed += 1)),
+          );
+          for (const client of clients) client.on('error', () => undefined).resume();
+          t.after(() => [...taken, ...clients].forEach((socket) => socket.destroy()));
+          await eventually('the queue is gone through', () => closed + taken.length === 31 && closed > 0);
+          assert.equal(askedWithin, 0, 'one pass at a time');
+          assert.equal(closed, asked.length - Math.floor(asked.length / 3));
+          const [{ remoteAddress } = new Socket()] = taken;
+          assert.ok(
+            asked.every(([address, uid]) => ownerOf(address) === ownerOf(remoteAddress ?? '') && uid === self.uid),
+          );
+          assert.ok(taken.every(({ allowHalfOpen }) => allowHalfOpen));
+        },
+      );
+    }
+
     it('is not to be known without koffi, nor of a connection that is over', async () => {
       const { client, socket } = await connected('127.0.0.1');
       assert.equal(new Peers(hidden).uidOfTcp(socket), undefined);
       socket.destroy();
       client.destroy();
       assert.equal(new Peers().uidOfTcp(new Socket()), undefined);
+      const server = createServer();
+      new Peers(hidden).turnAwayMoreTcp(server, () => true);
+      new Peers().turnAwayMoreTcp(server, () => true);
     });
   },
 );

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Socket } from 'node:net';
+import { EventEmitter } from 'node:events';
 import { describe, it } from 'node:test';
 import { ConnectionTurns } from '../../../../src/platform/http/connection-turns.js';
 import type { HttpPeer } from '../../../../src/platform/http/http-peer.js';
@@ -9,14 +9,24 @@ const ROOT: HttpPeer = { name: 'user 0', sharer: undefined };
 const user = (uid: number): HttpPeer => ({ name: `user ${String(uid)}`, sharer: uid });
 const elsewhere = (address: string): HttpPeer => ({ name: address, sharer: 'unknown' });
 
+type Connection = Parameters<ConnectionTurns['take']>[0];
+
+/** As much of a connection as is looked at. */
+class FakeSocket extends EventEmitter {
+  destroyed = false;
+  destroy(): void {
+    this.destroyed = true;
+  }
+}
+
 function bed() {
   const clock = new FakeClock();
   const taken: string[] = [];
   const turns = new ConnectionTurns(clock, (_socket, { name }) => taken.push(name));
   /** How many of so many new connections of a peer were closed. */
   const connect = (peer: HttpPeer, times = 1): number => {
-    const sockets = Array.from({ length: times }, () => new Socket());
-    const kept = sockets.filter((socket) => turns.take(socket, peer));
+    const sockets = Array.from({ length: times }, () => new FakeSocket());
+    const kept = sockets.filter((socket) => turns.take(socket as unknown as Connection, peer));
     assert.ok(sockets.every((socket) => socket.destroyed !== kept.includes(socket)));
     return times - kept.length;
   };

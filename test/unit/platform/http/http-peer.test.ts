@@ -29,7 +29,7 @@ void describe('the peer of a connection', () => {
 
 void describe('the owner of addresses', () => {
   for (const [what, addresses] of [
-    ['of this machine', ['127.0.0.1', '127.3.2.1', '::1', '::ffff:127.0.0.9']],
+    ['of this machine', ['127.0.0.1', '127.3.2.1', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.9']],
     ['of one network of IPv6', ['2001:db8:1:2::1', '2001:db8:1:2:3:4:5:6', '2001:db8:1:2:ffff::']],
     ['that IPv6 spells otherwise', ['192.0.2.9', '::ffff:192.0.2.9']],
   ] as const) {
