@@ -125,7 +125,7 @@ export class Core {
     });
     this.lifecycle = lifecycle;
     this.restart = new Restart({
-      ...{ roster, reconciler, enrolments, clock, nextTurn, sockets, lifecycle },
+      ...{ roster, reconciler, enrolments, clock, nextTurn, sockets, lifecycle, ...own },
       settings: restart,
       settling: this.settling,
       listener: ports.restartListener,

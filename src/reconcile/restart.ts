@@ -1,11 +1,11 @@
 // After a restart of the broker: the plugins of the checkpoint are served at once, every endpoint is dialled in parallel and
 // confirmed, and a plugin not confirmed within restart.deadline is held.
 import { sleep, type Alarm, type Clock } from '../kernel/clock.js';
-import { DEVICE_PLUGIN } from '../model/ids.js';
+import { DEVICE_PLUGIN, type UserFacts } from '../model/ids.js';
 import type { Enroller } from '../model/registration.js';
 import type { Refusal } from '../model/reasons.js';
 import type { RestartSettings } from '../model/settings.js';
-import type { Change, Instance, RosterListener } from '../model/instance.js';
+import { strangerUserOf, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import { fateAtRestart } from './consequences.js';
 import type { EndpointPorts } from './endpoints.js';
 import type { Lifecycle } from './lifecycle.js';
@@ -22,6 +22,12 @@ const CALLERS_FIRST_MS = 25;
 /** Endpoints dialled in one turn of the event loop: callers of that time are answered between two turns. */
 const DIALLED_A_TURN = 4;
 
+/**
+ * Plugins of ordinary users are waited for no longer than this: one that hangs would keep everybody from a broker that is ready, at
+ * each start, for all of restart.deadline. They go on being asked, and are held at the deadline as ever.
+ */
+const STRANGERS_MS = 1000;
+
 /** The fate of the checkpoint's plugins, when all were heard of or the deadline had passed. */
 export interface RestartOutcome {
   /** Those that answered, and those whose plugin has registered anew. */
@@ -31,13 +37,13 @@ export interface RestartOutcome {
   readonly total: number;
 }
 
-/** Told when all are confirmed, or the deadline has passed. Daemon (daemon/daemon) implements it; readiness follows. */
+/** Told when all that are waited for are confirmed, or the deadline has passed. Daemon (daemon/daemon) implements it; readiness follows. */
 export interface RestartListener {
   settled(outcome: RestartOutcome): void;
 }
 
 /** The ports of Restart. */
-export interface RestartPorts {
+export interface RestartPorts extends UserFacts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
@@ -66,6 +72,9 @@ export class Restart implements RosterListener {
    */
   readonly #answered = new Set<string>();
   #alarm: Alarm | undefined;
+  /** Rings when plugins of ordinary users are not waited for any more. */
+  #strangers: Alarm | undefined;
+  #waitsForStrangers = true;
   #total = 0;
   #confirmed = 0;
   #settling = 0;
@@ -90,7 +99,7 @@ export class Restart implements RosterListener {
     return this.#total;
   }
 
-  /** Whether all are confirmed or the deadline has passed. */
+  /** Whether all that are waited for are confirmed, or the deadline has passed. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
@@ -119,6 +128,10 @@ export class Restart implements RosterListener {
     this.#hasBegun = true;
     this.#ports.settling.sendAway(this.#answered);
     this.#alarm = clock.alarm(this.#ports.settings.deadlineMs, () => this.#deadline());
+    this.#strangers = clock.alarm(STRANGERS_MS, () => {
+      this.#waitsForStrangers = false;
+      this.#check();
+    });
     this.#check();
     let dialled = 0;
     for (const instance of [...roster.all()]) {
@@ -138,6 +151,7 @@ export class Restart implements RosterListener {
   /** Cancels the clocks. */
   stop(): void {
     this.#alarm?.cancel();
+    this.#strangers?.cancel();
     this.#ports.settling.stop();
   }
 
@@ -188,9 +202,16 @@ export class Restart implements RosterListener {
     this.#check();
   }
 
+  #isWaiting(): boolean {
+    const { roster } = this.#ports;
+    if (this.#waitsForStrangers) return this.#open.size > 0;
+    return [...this.#open].some((id) => strangerUserOf(roster.get(id), this.#ports) === undefined);
+  }
+
   #check(): void {
-    if (this.#isSettled || !this.#hasBegun || this.#open.size > 0) return;
+    if (this.#isSettled || !this.#hasBegun || this.#isWaiting()) return;
     this.#isSettled = true;
+    this.#strangers?.cancel();
     this.#ports.listener.settled({ confirmed: this.#confirmed, settling: this.#settling, total: this.#total });
   }
 }

@@ -41,6 +41,31 @@ describe('after a restart', () => {
     await world.stop();
   });
 
+  for (const { whose, settles } of [
+    { whose: 'of an ordinary user for a second', settles: true },
+    { whose: "of an ordinary user beside root's until the deadline", settles: false },
+  ])
+    it(`waits for a silent plugin ${whose}, and holds it at the deadline`, async () => {
+      const world = new CoreWorld();
+      const silent = world.start('a', 'example.com/a');
+      silent.socket.listener = { uid: 4001, pid: undefined };
+      silent.isFrozen = true;
+      world.restore(silent, { caller: { uid: 4001, gid: 4001, pid: 7, startTime: '1', source: 'peercred' } });
+      if (!settles) {
+        const roots = world.start('b', 'example.com/b');
+        roots.isFrozen = true;
+        world.restore(roots);
+      }
+      await world.open();
+      await world.clock.advance(999);
+      assert.equal(world.core.restart.isSettled, false);
+      await world.clock.advance(1);
+      assert.deepEqual([world.core.restart.isSettled, world.of(silent)?.state], [settles, 'restored']);
+      await world.clock.advance(world.settings.restart.deadlineMs);
+      assert.deepEqual([world.core.restart.isSettled, world.of(silent)?.state], [true, 'held']);
+      await world.stop();
+    });
+
   it('holds a plugin that is not there any more at once', async () => {
     const world = new CoreWorld();
     const dead = world.start('a');
