@@ -83,6 +83,9 @@ describe('device lists', () => {
     await lists.writeSome(9, plugins, 8192);
     assert.deepEqual([...files.keys()], [small.sha256]);
     assert.deepEqual([lists.waiting, lists.withoutRoom, lists.areWaiting], [1, 1, false]);
+    lists.offer(entryKey(gpu), list(30_000, 3));
+    assert.equal(lists.areWaiting, true, 'a newer list may have room');
+    lists.offer(entryKey(gpu), large);
     await lists.writeSome(9, plugins, 28_672);
     assert.deepEqual([lists.waiting, lists.withoutRoom, files.size], [0, 0, 2]);
   });
