@@ -438,8 +438,8 @@ export const MUTANTS = [
   {
     title: 'who listens is not known while no descriptor is left',
     file: 'src/platform/peer/libc.ts',
-    search: '    if (fd < 0) return this.#failed();',
-    replace: "    if (fd < 0) return { error: 'ECONNREFUSED' };",
+    search: '| SOCK_CLOEXEC, protocol);\n    if (fd < 0) return this.#failed();',
+    replace: "| SOCK_CLOEXEC, protocol);\n    if (fd < 0) return { error: 'ECONNREFUSED' };",
     test: 'integration/limits/descriptors',
   },
   // Files and borders.
@@ -596,8 +596,8 @@ export const MUTANTS = [
   {
     title: 'a plugin that let a call time out is asked again only after a sign of life',
     file: 'src/front/calls.ts',
-    search: ' && now.instanceId !== this.#silent) return',
-    replace: ') return',
+    search: " && verdict === 'open' && !this.#isSilent(now.instanceId)) return now;",
+    replace: " && verdict === 'open') return now;",
     test: 'unit/front/calls',
   },
   {
