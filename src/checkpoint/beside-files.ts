@@ -54,13 +54,14 @@ export class BesideFiles {
     await lists.putBack(draft.plugins, inventory);
     let isFirst = true;
     const write = async (files: number): Promise<void> => {
-      const roomBytes = lists.waiting + answers.waiting > 0 ? await this.#roomBytes() : 0;
-      // Where no file can be made it is tried once for each generation. An answer without one stands in the checkpoint.
-      if ((isFirst || answers.areWaiting) && roomBytes > 0) await answers.writeSome(files);
+      const roomBytes = await this.#roomBytes();
+      // Where no file can be made it is tried once for each generation.
+      if (isFirst || answers.areWaiting) await answers.writeSome(files, roomBytes > 0);
       isFirst = false;
       for (const [key, list] of await lists.writeSome(files, draft.plugins, roomBytes)) draft.nameList(key, list);
     };
-    await this.#turns.before(isAwaited, write, () => !othersWait() && this.areWaiting);
+    if (lists.waiting + answers.waiting > 0)
+      await this.#turns.before(isAwaited, write, () => !othersWait() && this.areWaiting);
     if (!lists.areKept) await lists.putBack(draft.plugins, inventory);
     this.#tell();
   }

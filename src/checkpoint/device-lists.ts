@@ -39,7 +39,8 @@ export class DeviceLists {
   readonly #waiting = new Map<string, ReceivedList>();
   /** The files on the disk: written or named by the checkpoint that was read, or found lying about and not to be relied on. */
   readonly #present = new Map<string, 'whole' | 'found'>();
-  readonly #withoutRoom = new Set<string>();
+  /** Those for which there was no room when they were looked at last. */
+  readonly #withoutRoom = new WeakSet<ReceivedList>();
   #hasLooked = false;
   /** The entries whose files were all there when it was looked last. */
   #whole: readonly PluginEntry[] | undefined;
@@ -64,12 +65,12 @@ export class DeviceLists {
 
   /** How many of them the disk had no room for when it was looked last. */
   get withoutRoom(): number {
-    return this.#withoutRoom.size;
+    return [...this.#waiting.values()].filter((list) => this.#withoutRoom.has(list)).length;
   }
 
   /** Whether lists wait to be written that may have room. */
   get areWaiting(): boolean {
-    return [...this.#waiting.keys()].some((key) => !this.#withoutRoom.has(key));
+    return this.withoutRoom < this.waiting;
   }
 
   /** Whether the files that entries name were all there when it was looked last, and no folder had to be made since. */
@@ -79,7 +80,6 @@ export class DeviceLists {
 
   /** Takes the newest list of an entry. @returns the entry's form of it, or undefined when its bytes must be written first */
   offer(key: string, list: ReceivedList): StoredList | undefined {
-    this.#withoutRoom.delete(key);
     const isInline = list.raw.length <= this.#inlineBytes;
     if (!isInline && this.#present.get(list.sha256) !== 'whole') {
       this.#waiting.set(key, list);
@@ -205,12 +205,12 @@ export class DeviceLists {
     for (const key of this.#waiting.keys()) if (!plugins.has(key)) this.#waiting.delete(key);
     const batch: [key: string, list: ReceivedList][] = [];
     let [bytes, taken] = [0, 0];
-    this.#withoutRoom.clear();
     for (const [key, list] of this.#waiting) {
       if (taken + takenBytes(list) > roomBytes) {
-        this.#withoutRoom.add(key);
+        this.#withoutRoom.add(list);
         continue;
       }
+      this.#withoutRoom.delete(list);
       bytes += list.raw.length;
       if (batch.length === atMost || (batch.length > 0 && bytes > BYTES_AT_ONCE)) break;
       taken += takenBytes(list);

@@ -1,6 +1,7 @@
 // When files beside the checkpoint are written: each takes the disk for as long as a generation does, and whoever waits for a
 // generation waits for those that are written before it. Pure but for the clock.
 import type { Clock } from '../kernel/clock.js';
+import { restMs } from '../kernel/pace.js';
 
 /** Files that are written at a time, while nobody waits: somebody who comes meanwhile waits for these. */
 const FILES_AT_ONCE = 4;
@@ -8,8 +9,8 @@ const FILES_AT_ONCE = 4;
 const SLOW_MS = 20;
 /** Before one generation for which nobody waits, files are begun for so long: it has to be written within `checkpoint.writeDeadline`. */
 const ALONE_MS = 250;
-/** Beside others who wait, files have one part of so many of the time. */
-const SHARE = 10;
+/** Beside others who wait, files have a tenth of the time: after a turn they rest for so many times as long. */
+const REST = 9;
 
 /** Turns of files, before generations. */
 export class FileTurns {
@@ -42,7 +43,7 @@ export class FileTurns {
     } finally {
       const now = this.#clock.mono();
       this.#lastMs = now - from;
-      this.#restsUntil = now + (SHARE - 1) * this.#lastMs;
+      this.#restsUntil = now + restMs(this.#lastMs, REST);
     }
   }
 }

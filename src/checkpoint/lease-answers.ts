@@ -65,14 +65,17 @@ export class LeaseAnswers {
   /**
    * Makes files of some answers that stand in the last generation. Never rejects: where no file can be made they stand in
    * the next one, too, which is as good and longer.
+   *
+   * @param hasRoom whether the disk has room for files
    */
-  async writeSome(atMost: number): Promise<void> {
+  async writeSome(atMost: number, hasRoom: boolean): Promise<void> {
     const some = [...this.#waiting].slice(0, atMost);
     if (some.length === 0) return;
+    this.#isFailing = !hasRoom;
+    if (!hasRoom) return;
     try {
       await this.#lists.write(new Map(some.map(([sha256, answer]) => [sha256, Buffer.from(answerText(answer))])));
       for (const [sha256] of some) this.#waiting.delete(sha256);
-      this.#isFailing = false;
     } catch {
       this.#isFailing = true;
     }

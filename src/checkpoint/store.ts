@@ -16,8 +16,6 @@ import { Presence } from './presence.js';
 import type { StorePorts } from './store-ports.js';
 import { writeFailure } from './write-failure.js';
 
-/** A disk without room, or the quota of its user. */
-const FULL = ['ENOSPC', 'EDQUOT'];
 const NOTHING = { generation: 0, writtenAt: '', plugins: [], leases: [] } as const;
 
 /** A checkpoint that is only read, because of its format or because the disk hung at start. */
@@ -226,7 +224,7 @@ export class CheckpointStore {
     const document = this.#nextGeneration();
     if (this.#files.areWaiting) this.#commit.touch();
     this.#ports.file.data = document;
-    await this.#ports.file.write().catch((failure: unknown) => this.#makeRoom(failure));
+    await this.#ports.file.write().catch((thrown: unknown) => this.#makeRoom(thrown));
     this.#durable = document;
     if (this.#start === 'empty' && this.#startReason === '') {
       this.#start = 'ok';
@@ -244,9 +242,8 @@ export class CheckpointStore {
 
   /** Nothing else ends that a disk is full of lists of plugins that have gone: files are removed after a generation was written. */
   async #makeRoom(failure: unknown): Promise<never> {
-    if (FULL.some((code) => hasCode(failure, code))) {
+    if (hasCode(failure, 'ENOSPC', 'EDQUOT'))
       await this.#lists.giveWay(this.#durable, this.#draft.plugins).catch(() => undefined); // the failure is told
-    }
     throw failure;
   }
 

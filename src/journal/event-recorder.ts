@@ -97,7 +97,7 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
     const { events, log, metrics } = this.#ports;
     const uid = caller?.uid;
     events.record({ type: 'refused', reason: code, uid, message: `${message} (uid ${String(uid ?? '?')})` });
-    log.warn('registration.refused', message, { code, uid: caller?.uid, pid: caller?.pid });
+    log.warn('registration.refused', message, { code, uid, pid: caller?.pid });
     metrics.registration(DEVICE_PLUGIN, 'refused', code);
   }
 

@@ -5,7 +5,7 @@ import { emptyDocument, entryKey, type PluginEntry, type StoredList } from '../.
 import type { ListFiles } from '../../../src/checkpoint/ports.js';
 import { facts, list } from '../../support/checkpoint-rig.js';
 
-const [gpu, nic] = [facts('a.b/gpu', 1), facts('a.b/nic', 2)];
+const [gpu, nic, fpga] = [facts('a.b/gpu', 1), facts('a.b/nic', 2), facts('a.b/fpga', 3)];
 const document = emptyDocument('b');
 
 /** List files in memory, and names that something else has (`foreign`); `removing` is called before each removal, `isNew` says whether a write has to make the folder. */
@@ -57,6 +57,21 @@ describe('device lists', () => {
     assert.equal(files.size, 1);
     await lists.committed(document, named([gpu, undefined]));
     assert.equal(files.size, 0);
+  });
+
+  it('for which there is no room stay so when others are written before them', async () => {
+    const { lists } = bench();
+    const plugins = named([gpu, undefined], [nic, undefined], [fpga, undefined]);
+    const keys = [gpu, nic, fpga].map((plugin) => entryKey(plugin)) as [string, string, string];
+    for (const key of keys) lists.offer(key, list(20_000, keys.indexOf(key)));
+    await lists.writeSome(1, plugins, 8192);
+    assert.equal(lists.withoutRoom, 3);
+    lists.offer(keys[0], list(100, 4));
+    lists.offer(keys[1], list(100, 5));
+    await lists.writeSome(1, plugins, 16_384);
+    assert.deepEqual([lists.waiting, lists.withoutRoom, lists.areWaiting], [2, 1, true]);
+    await lists.writeSome(1, named([gpu, undefined], [nic, undefined]), 8192);
+    assert.deepEqual([lists.waiting, lists.withoutRoom], [0, 0], 'nor of an entry that is no more');
   });
 
   it('of entries that are no more give way on a full disk, those of entries that are there do not', async () => {

@@ -54,6 +54,16 @@ describe('turns of files before generations', () => {
     assert.ok(began.length >= 3 && began.length <= 5, `${String(began.length)} files in 2.4 s`);
   });
 
+  it('rest no longer than anybody rests after a turn in which the machine was frozen', async () => {
+    const bed = new Bed();
+    bed.fileMs = 60_000;
+    assert.deepEqual(await bed.before(true), [1]);
+    bed.now += 4999;
+    assert.deepEqual(await bed.before(true), []);
+    bed.now += 1;
+    assert.deepEqual(await bed.before(true), [1]);
+  });
+
   it('count what failed, too', async () => {
     const bed = new Bed();
     const failing = async (): Promise<void> => {

@@ -182,6 +182,23 @@ describe('the answer of a lease', () => {
       assert.deepEqual((await lifeOn(disk)).answerOf('a'), answer(5000, 'a'));
     });
 
+  it('stays in the checkpoint where the disk has no room for files, and keeps no broker from ending', async () => {
+    const disk = await brokerDisk();
+    disk.space = { freeBytes: 2 ** 20, totalBytes: 2 ** 21 };
+    const { clock, store, put, quiet } = await lifeOn(disk);
+    assert.equal(await put(lease('a', 5000)), 'durable');
+    assert.equal(await quiet(), 'durable');
+    const { generation } = store.view();
+    await clock.advance(60_000);
+    assert.equal(store.view().generation, generation, 'nothing is written for it alone');
+    assert.deepEqual(disk.names(DEVICES), []);
+    disk.space = { freeBytes: 2 ** 21, totalBytes: 2 ** 21 };
+    await put(lease('b', 1));
+    await quiet();
+    assert.equal(disk.names(DEVICES).length, 1);
+    assert.deepEqual((await lifeOn(disk)).answerOf('a'), answer(5000, 'a'));
+  });
+
   it('stays in the checkpoint where no file can be made, and costs no lease', async () => {
     const disk = await brokerDisk();
     const { put, quiet } = await lifeOn(disk);
