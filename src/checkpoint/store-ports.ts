@@ -23,5 +23,5 @@ export interface StorePorts extends Surroundings {
   readonly journal: { readonly seq: number };
   readonly events: EventSink;
   /** Called after each change of state: `StoreState.is` (checkpoint/store-state). */
-  readonly onStateChange: (view: CheckpointView) => void;
+  readonly onStateChange: (view: CheckpointView, listsProblem: string | undefined) => void;
 }

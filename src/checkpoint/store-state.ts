@@ -18,9 +18,13 @@ export class StoreState {
     this.#told = told;
   }
 
-  /** The state of the store now: at a start once its contents are restored, and after each change. */
-  readonly is = (view: CheckpointView): void => {
-    this.#told(checkpointCondition(view));
+  /**
+   * The state of the store now: at a start once its contents are restored, and after each change.
+   *
+   * @param listsProblem `CheckpointStore.listsProblem` (checkpoint/store)
+   */
+  readonly is = (view: CheckpointView, listsProblem: string | undefined): void => {
+    this.#told(checkpointCondition(view, listsProblem));
     if (isWritable(view)) this.listeners.tell((one) => one.caughtUp());
   };
 }
@@ -33,8 +37,9 @@ function isWritable({ state }: Pick<CheckpointView, 'state'>): boolean {
  * The problem, as a sentence, while registrations, or large lists of devices, do not become durable; undefined while they do, also
  * when a start found less than was written: that loss is over, and was reported once.
  */
-export function checkpointCondition(view: Pick<CheckpointView, 'state' | 'reason'>): string | undefined {
-  const { state, reason } = view;
-  if (!isWritable(view)) return `the checkpoint is ${state}: ${reason}`;
-  return state === 'ok' && reason !== '' ? reason : undefined;
+export function checkpointCondition(
+  view: Pick<CheckpointView, 'state' | 'reason'>,
+  listsProblem: string | undefined,
+): string | undefined {
+  return isWritable(view) ? listsProblem : `the checkpoint is ${view.state}: ${view.reason}`;
 }

@@ -72,11 +72,17 @@ export class CheckpointStore {
     return this.#commit.isWriting || this.#preparing > 0;
   }
 
+  /** Why lists of devices wait although registrations and leases become durable, in a sentence; undefined: none does for long. */
+  get listsProblem(): string | undefined {
+    return this.#files.problem;
+  }
+
   /** The view of `status`. */
   view(): CheckpointView {
     const { generation, writtenAt } = this.#durable;
     const state = this.#frozen ?? (this.#failure === undefined ? this.#start : 'not-writable');
-    const reason = this.#failure ?? (state === 'ok' ? (this.#files.problem ?? '') : this.#startReason);
+    const reasons = [state === 'ok' ? '' : this.#startReason, this.listsProblem ?? ''];
+    const reason = this.#failure ?? reasons.filter((one) => one !== '').join('; ');
     return { state, generation, bytes: this.#ports.file.bytes, lastWrite: writtenAt, reason };
   }
 
@@ -214,7 +220,7 @@ export class CheckpointStore {
 
   async #write(waiters: number): Promise<void> {
     let failure: Error | undefined;
-    const { problem } = this.#files;
+    const { listsProblem } = this;
     try {
       await this.#files.write(waiters > 0, () => this.#commit.isAwaited);
     } catch (thrown) {
@@ -228,9 +234,9 @@ export class CheckpointStore {
     this.#durable = document;
     if (this.#start === 'empty' && this.#startReason === '') {
       this.#start = 'ok';
-      this.#ports.onStateChange(this.view());
+      this.#tellState();
     }
-    if (this.#files.problem !== problem) this.#ports.onStateChange(this.view());
+    if (this.listsProblem !== listsProblem) this.#tellState();
     if (failure !== undefined) throw failure;
   }
 
@@ -257,13 +263,17 @@ export class CheckpointStore {
   }
 
   #failed(failure: string | undefined): void {
-    const { log, events, onStateChange } = this.#ports;
+    const { log, events } = this.#ports;
     this.#failure = failure === undefined ? undefined : writeFailure(failure, this.#ports.folder);
     const message = this.#failure ?? 'the checkpoint is on the disk again, with everything that happened meanwhile';
     if (this.#failure === undefined) log.info('checkpoint.writable', message);
     else log.error('checkpoint.not-writable', `${message}; plugins are served from memory meanwhile`);
     events.record({ type: 'checkpoint', reason: this.#failure === undefined ? '' : 'not-checkpointed', message });
-    onStateChange(this.view());
+    this.#tellState();
+  }
+
+  #tellState(): void {
+    this.#ports.onStateChange(this.view(), this.listsProblem);
   }
 
   #nextGeneration(): CheckpointDocument {

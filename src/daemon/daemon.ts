@@ -232,7 +232,7 @@ export class Daemon implements RestartListener {
     if (wipesSockets(restart.wipeSockets, opened.view.state))
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
     for (const directory of [paths.devicePlugins, paths.pluginsRegistry]) this.#news.movable(movableNames(directory));
-    this.#storeState.is(this.store.view());
+    this.#storeState.is(this.store.view(), this.store.listsProblem);
     await this.broker.publish();
     this.#startBudget.end();
     const placeFiles = (): Promise<void> =>

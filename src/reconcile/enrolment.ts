@@ -96,7 +96,7 @@ export class Enrolments implements Enroller {
       const id = instanceId(request.type, request.name, incarnationKey(socket.incarnation));
       const entering = { request, verdict, handler, id, seq };
       // A caller that gave up while others of its name were registering is not taken in when its turn comes.
-      return await this.#ports.lane.run(entering, () => this.#register(entering, signal), signal);
+      return await this.#ports.lane.run(entering, (until) => this.#register(entering, until), signal);
     } finally {
       socket.release();
       endpoint.release();

@@ -21,6 +21,8 @@ export interface Rig {
   readonly store: CheckpointStore;
   readonly events: EventDraft[];
   readonly views: CheckpointView[];
+  /** What was told beside each view, newest last. */
+  readonly listsProblems: (string | undefined)[];
 }
 
 /** A disk with nothing on it but the folder of a broker. */
@@ -35,6 +37,7 @@ export async function newDisk(): Promise<FakeDisk> {
 export function checkpointRig(files: FilePort, folder: string, clock: Clock, more: Partial<StorePorts> = {}): Rig {
   const events: EventDraft[] = [];
   const views: CheckpointView[] = [];
+  const listsProblems: (string | undefined)[] = [];
   const bootId = more.bootId ?? 'boot-1';
   const lane = oneAtATime(files);
   const store = new CheckpointStore({
@@ -51,10 +54,10 @@ export function checkpointRig(files: FilePort, folder: string, clock: Clock, mor
     events: { record: (event) => void events.push(event) },
     log: silentLog,
     metrics: noMetrics,
-    onStateChange: (view) => void views.push(view),
+    onStateChange: (view, listsProblem) => void (views.push(view), listsProblems.push(listsProblem)),
     ...more,
   });
-  return { store, events, views };
+  return { store, events, views, listsProblems };
 }
 
 /** A registration of `name`; the same `life` is the same socket. */

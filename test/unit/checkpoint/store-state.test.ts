@@ -13,9 +13,11 @@ describe('the state of the checkpoint', () => {
     let caughtUp = 0;
     const state = new StoreState((problem) => told.push(problem));
     state.listeners.follow({ caughtUp: () => (caughtUp += 1) });
-    state.is(view('not-writable', 'the disk is full'));
+    state.is(view('not-writable', 'the disk is full'), undefined);
     assert.deepEqual([told, caughtUp], [['the checkpoint is not-writable: the disk is full'], 0]);
-    state.is(view('recovered'));
+    state.is(view('recovered'), undefined);
     assert.deepEqual([told.at(-1), caughtUp], [undefined, 1]);
+    state.is(view('recovered'), 'lists have no room');
+    assert.deepEqual([told.at(-1), caughtUp], ['lists have no room', 2]);
   });
 });

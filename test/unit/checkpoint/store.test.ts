@@ -374,6 +374,22 @@ describe('device lists of the checkpoint', () => {
     }
   });
 
+  it('without room are told after a start that found less than was written, too, beside what it found', async () => {
+    const disk = await usedDisk();
+    disk.plant(FILE, Buffer.alloc(3));
+    disk.space = { freeBytes: 2 ** 20, totalBytes: 2 ** 21 };
+    const { store, listsProblems } = checkpointRig(disk, STATE, new FakeClock());
+    const found = (await store.open()).view;
+    await store.update((draft) => draft.setList(entryKey(gpu), list(2 ** 20, 1)));
+    const { state, reason } = store.view();
+    assert.equal(state, 'recovered');
+    assert.match(listsProblems.at(-1) ?? '', /^lists of devices are not written/);
+    assert.equal(reason, `${found.reason}; ${listsProblems.at(-1) ?? ''}`);
+    disk.space = { freeBytes: 2 ** 40, totalBytes: 2 ** 40 };
+    await store.update((draft) => draft.setList(entryKey(gpu), list(2 ** 20, 2)));
+    assert.deepEqual([store.view().reason, listsProblems.at(-1)], [found.reason, undefined]);
+  });
+
   it('stay as long as one of the two generations names them, and no longer', async () => {
     const disk = await usedDisk();
     const clock = new FakeClock();

@@ -260,7 +260,7 @@ describe('users who may all take a name', () => {
 });
 
 describe('the line of registrations for one name', () => {
-  it('has one place for each ordinary user, so that root waits for one answer of each', async () => {
+  it('has one place for each ordinary user', async () => {
     const handler = new FakeHandler('CSIPlugin');
     handler.serialBy = 'plugin';
     const world = new ReconcileWorld({ handler });
@@ -278,16 +278,65 @@ describe('the line of registrations for one name', () => {
       });
     }
     const other = world.register(world.sockets.put('/p/other', { uid: 4002 }));
-    const root = world.sockets.put('/p/root');
-    const owner = world.register(root);
-    const again = world.register(world.sockets.put('/p/root-2'));
     await world.clock.settle();
     answer.open();
-    const outcomes = await Promise.all([slow, other, owner, again]);
+    const outcomes = await Promise.all([slow, other]);
     assert.deepEqual(
       outcomes.map(({ ok }) => ok),
-      [true, true, true, true],
+      [true, true],
     );
     assert.equal((await world.register(more[0] ?? first)).ok, true, 'its place is free again');
+  });
+
+  for (const [who, uid, uids] of [
+    ['root', 0, undefined],
+    ['a user that a rule names', 4003, [4003]],
+  ] as const)
+    it(`is cleared by ${who}, who waits for no answer of users without a right to the name`, async () => {
+      const handler = new FakeHandler('CSIPlugin');
+      handler.serialBy = 'plugin';
+      const admit: Admitter['admit'] = (request) => {
+        const verdict = world.admit(request);
+        return Promise.resolve(verdict.admitted ? { ...verdict, policy: { ...verdict.policy, uids } } : verdict);
+      };
+      const world: ReconcileWorld = new ReconcileWorld({ handler, admit });
+      const hanging = gate();
+      handler.onRegister = async ({ socket }, _, signal) => {
+        if (socket.uid === 0 || socket.uid === 4003) return;
+        signal.addEventListener('abort', hanging.open);
+        await hanging.opened;
+      };
+      const [slow, waiting] = [4001, 4002].map((user) =>
+        world.register(world.sockets.put(`/p/${String(user)}`, { uid: user })),
+      );
+      await world.clock.settle();
+      const owner = await world.register(world.sockets.put('/p/owner', { uid }));
+      assert.equal(owner.ok, true);
+      for (const outcome of await Promise.all([slow, waiting]))
+        assert.deepEqual(outcome?.ok === false && [outcome.refusal.code, outcome.refusal.retryAfterMs], ['BUSY', 1000]);
+      const later = await world.register(world.sockets.put('/p/later', { uid: 4001 }));
+      assert.equal(later.ok, true, 'the places are free again');
+    });
+
+  it('keeps the place of a user that a rule names from root, who may take the name no more than it', async () => {
+    const handler = new FakeHandler('CSIPlugin');
+    handler.serialBy = 'plugin';
+    const admit: Admitter['admit'] = (request) => {
+      const verdict = world.admit(request);
+      return Promise.resolve(verdict.admitted ? { ...verdict, policy: { ...verdict.policy, uids: [4003] } } : verdict);
+    };
+    const world: ReconcileWorld = new ReconcileWorld({ handler, admit });
+    const answer = gate();
+    handler.onRegister = ({ socket }) => (socket.uid === 4003 ? answer.opened : undefined);
+    const slow = world.register(world.sockets.put('/p/named', { uid: 4003 }));
+    await world.clock.settle();
+    const root = world.register(world.sockets.put('/p/root'));
+    const second = await world.register(world.sockets.put('/p/named-2', { uid: 4003 }));
+    assert.equal(!second.ok && second.refusal.code, 'BUSY');
+    answer.open();
+    assert.deepEqual(
+      (await Promise.all([slow, root])).map(({ ok }) => ok),
+      [true, true],
+    );
   });
 });
