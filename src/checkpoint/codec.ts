@@ -1,30 +1,39 @@
 // The checkpoint as bytes, both ways. Entries are immutable, so the bytes of each are made once and copied from
 // generation to generation: a commit pays for the changed entries, and for copying the rest.
-import { decodeCheckpoint, type Decoded } from './decode.js';
+import { decodeCheckpoint, decodeEntry, decodeTombstone, type Decoded } from './decode.js';
 import type { CheckpointDocument, LeaseEntry, PluginEntry, Tombstone, UnknownFields } from './document.js';
-import { leaseText } from './lease-entry.js';
+import { decodeLease, leaseText } from './lease-entry.js';
 import { headOf, seal } from './envelope.js';
 import { ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 import { endsOfLines } from './lease-lines.js';
 import { ListLines } from './list-lines.js';
+import { Malformed, Members } from './members.js';
 import { PrefixHash } from './prefix-hash.js';
 import type { Codec } from './ports.js';
 
 /** Ends every member. */
 const NEXT = ',\n';
+/** Of an entry that cannot be written, so many characters are shown: they hold its name. */
+const SHOWN = 256;
 
 /** Encodes documents; copies the parts that they share with the one before from its bytes. Decodes what anybody may have made. */
 export class CheckpointCodec implements Codec<CheckpointDocument> {
-  readonly #plugins = new ListLines((entry: PluginEntry) => objectText(entry, ENTRY_MEMBERS));
+  readonly #plugins = readable('plugins', (entry: PluginEntry) => objectText(entry, ENTRY_MEMBERS), decodeEntry);
   readonly #limits = new ListLines(JSON.stringify);
-  readonly #tombstones = new ListLines((tombstone: Tombstone) => objectText(tombstone, TOMBSTONE_MEMBERS));
-  readonly #leases = new ListLines(leaseText);
+  readonly #tombstones = readable(
+    'tombstones',
+    (tombstone: Tombstone) => objectText(tombstone, TOMBSTONE_MEMBERS),
+    decodeTombstone,
+  );
+  readonly #leases = readable('leases', leaseText, decodeLease);
   readonly #hash = new PrefixHash();
   #read: { readonly leases: readonly LeaseEntry[]; readonly lines: Buffer } | undefined;
 
   /**
    * One JSON object with `format` first, one plugin a line, and a checksum at the end. Strikes and quarantines are left out
    * where it would have more than `most` bytes with them: a restart is an amnesty then, and leases are still given.
+   *
+   * @throws Error when a start would refuse what would be written
    */
   encode(document: CheckpointDocument, most = Infinity): Buffer {
     const bytes = this.#encode(document);
@@ -62,6 +71,24 @@ export class CheckpointCodec implements Codec<CheckpointDocument> {
     const ends = endsOfLines(lines, leases);
     if (ends !== undefined) this.#leases.placed(leases, ends, lines);
   }
+}
+
+/**
+ * The lines of a list, each of which is read once before it is written: a start takes nothing of a document in which one entry is not
+ * as the format says, so that such an entry must not get to the disk, wherever it comes from.
+ */
+function readable<T>(list: string, textOf: (item: T) => string, decode: (entry: Members) => T): ListLines<T> {
+  const document = new Members({});
+  return new ListLines((item) => {
+    const text = textOf(item);
+    try {
+      decode(new Members(JSON.parse(text), document, list));
+    } catch (failure) {
+      if (!(failure instanceof Malformed)) throw failure;
+      throw new Error(`a start could not read it: ${failure.message}, in ${text.slice(0, SHOWN)}`, { cause: failure });
+    }
+    return text;
+  });
 }
 
 /** The pieces of one generation. */

@@ -105,7 +105,8 @@ export function decodeDocument(raw: RawDocument): CheckpointDocument {
   };
 }
 
-function decodeEntry(entry: Members): PluginEntry {
+/** @throws Malformed */
+export function decodeEntry(entry: Members): PluginEntry {
   const door = entry.text('door');
   if (door !== 'register' && door !== 'watcher') throw new Malformed(`door must be register or watcher, not ${door}`);
   return {
@@ -134,7 +135,8 @@ function decodeEntry(entry: Members): PluginEntry {
   };
 }
 
-function decodeTombstone(tombstone: Members): Tombstone {
+/** @throws Malformed */
+export function decodeTombstone(tombstone: Members): Tombstone {
   return {
     type: tombstone.text('type'),
     name: tombstone.text('name'),

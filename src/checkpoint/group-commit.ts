@@ -159,7 +159,10 @@ export class GroupCommit {
 
   #late(group: Group, toldMs: number): void {
     if (this.#next === group) this.#next = undefined;
-    this.#fail(this.#changes, `it was not on the disk after ${toldMs} ms: the disk is slow, or the broker has too little processor time`);
+    this.#fail(
+      this.#changes,
+      `it was not on the disk after ${toldMs} ms: the disk is slow, or the broker has too little processor time`,
+    );
     group.settle('not-durable');
   }
 

@@ -96,7 +96,8 @@ export function decodeLease(lease: Members): LeaseEntry {
       resource: granted.text('resource'),
       devices: granted.objects('devices').map((device) => ({
         id: device.text('id'),
-        numaNodes: device.counts('numaNodes'),
+        // As the plugin says them: an int64, and -1 is what sysfs says of a device without a node.
+        numaNodes: device.wholeNumbers('numaNodes'),
       })),
     })),
     ...(lease.has('answerFile')

@@ -72,13 +72,13 @@ export class Members {
     return believable(this.count(name));
   }
 
-  /** Whole numbers, none negative. */
-  counts(name: string): readonly number[] {
+  /** Whole numbers, negative ones too. */
+  wholeNumbers(name: string): readonly number[] {
     const list = this.list(name);
     if (list.length === 0) return EMPTY;
     return list.map((value, index) => {
-      if (isCount(value)) return value;
-      throw new Malformed(`${pathOf(this, name, index)} must be a whole number that is not negative`);
+      if (isWhole(value)) return value;
+      throw new Malformed(`${pathOf(this, name, index)} must be a whole number`);
     });
   }
 
@@ -147,7 +147,12 @@ function placeOf(parent: Members | undefined, name: string, index: number | unde
 
 /** Whether a parsed value is a whole number, not negative. */
 export function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
+  return isWhole(value) && value >= 0;
+}
+
+/** Whether a parsed value is a whole number. */
+export function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 /** Whether a parsed value is an object. */

@@ -3,7 +3,7 @@
 import type { Granted, LeaseOwner, PluginAnswer, Want } from '../model/lease.js';
 import type { LeaseEntry } from './document.js';
 import { isLeaseId, NO_TEXTS } from './lease-entry.js';
-import { isCount, isRecord } from './members.js';
+import { isCount, isRecord, isWhole } from './members.js';
 
 const NOTHING: readonly never[] = [];
 /** id, uid, owner, wants, granted, answer, createdAt, bootId. */
@@ -67,7 +67,7 @@ export class PlainLeases {
       for (const device of devices as unknown[]) {
         if (!isRecord(device) || !hasSize(device, 2)) return false;
         const { id, numaNodes } = device;
-        if (typeof id !== 'string' || !isListOf(numaNodes, isCount)) return false;
+        if (typeof id !== 'string' || !isListOf(numaNodes, isWhole)) return false;
         if (numaNodes.length === 0) device['numaNodes'] = NOTHING;
       }
       this.#share(one, resource);

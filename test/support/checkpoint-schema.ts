@@ -60,7 +60,7 @@ const lease = z.looseObject({
   granted: z.array(
     z.looseObject({
       resource: z.string(),
-      devices: z.array(z.looseObject({ id: z.string(), numaNodes: z.array(count) })),
+      devices: z.array(z.looseObject({ id: z.string(), numaNodes: z.array(z.int()) })),
     }),
   ),
   answer: z

@@ -40,7 +40,11 @@ describe('leases of a running broker', () => {
     await broker.start();
     plugin = await servedPlugin(broker, {
       resource: GPU,
-      devices: healthy('gpu-0', 'gpu-1', 'gpu-2', 'gpu-3'),
+      // As sysfs says of devices without a node, and some plugins pass on.
+      devices: healthy('gpu-0', 'gpu-1', 'gpu-2', 'gpu-3').map((one) => ({
+        ...one,
+        topology: { nodes: [{ id: -1 }] },
+      })),
       allocate: (ids) => ({ envs: new Map([['GPU_IDS', ids.join(',')]]) }),
       hook: (method) => (method === 'Allocate' ? held : undefined),
     });
@@ -60,7 +64,7 @@ describe('leases of a running broker', () => {
   it('are given with the answer of the plugin, are shown with their owner, and are given back', async () => {
     const lease = await client.one(GPU, { count: 2, key: 'job' });
     assert.match(lease.id, /^[0-9a-z]{26}$/);
-    assert.deepEqual(lease.granted, [{ resource: GPU, ids: ['gpu-0', 'gpu-1'], numaNodes: [] }]);
+    assert.deepEqual(lease.granted, [{ resource: GPU, ids: ['gpu-0', 'gpu-1'], numaNodes: [-1] }]);
     assert.equal(lease.envs.get('GPU_IDS'), 'gpu-0,gpu-1');
     assert.equal(lease.envs.get('PLUGIN_BROKER_LEASE'), lease.id);
     assert.equal(lease.envs.get('PLUGIN_BROKER_DEVICES'), `${GPU}=gpu-0;${GPU}=gpu-1`);

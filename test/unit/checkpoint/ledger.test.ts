@@ -58,6 +58,34 @@ describe('the ledger on the disk', () => {
     assert.deepEqual([...(await opened(disk)).store.contents.leases.keys()], ['b']);
   });
 
+  it('gives back NUMA nodes as plugins say them: negative ones, and those of any size that a list may have', async () => {
+    const numaNodes = [-1, 0, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
+    const granted = [{ resource: 'vendor.com/gpu', devices: [{ id: 'gpu-0', numaNodes }] }];
+    const disk = await usedDisk();
+    const { store } = await opened(disk);
+    assert.equal(await store.update((draft) => draft.putLease(leaseRecord('c', { bootId: BOOT, granted }))), 'durable');
+    const next = await opened(disk);
+    assert.deepEqual([next.ledger, next.store.contents.leases.get('c')?.granted], ['ok', granted]);
+  });
+
+  it('is not written with a lease that a start could not read, nor is anything else then, until the lease is gone', async () => {
+    const disk = await usedDisk();
+    const { store } = await opened(disk);
+    assert.equal(
+      await store.update((draft) => draft.putLease(leaseRecord('c', { bootId: BOOT, uid: -1 }))),
+      'not-durable',
+    );
+    assert.match(
+      store.view().reason,
+      /a start could not read it: leases\.uid must be a whole number that is not negative, in \{"id":"c"/,
+    );
+    assert.deepEqual([...(await opened(disk)).store.contents.leases.keys()], ['a', 'b']);
+    await store.update((draft) => draft.removeLease('c'));
+    assert.equal(await store.flush(1000), 'durable');
+    assert.equal(store.view().state, 'ok');
+    assert.deepEqual([...(await opened(disk)).store.contents.leases.keys()], ['a', 'b']);
+  });
+
   it('is stale when the previous generation has to be used, and stays so over further restarts until it is said to be ok', async () => {
     const disk = await usedDisk();
     spoil(disk, FILE);
