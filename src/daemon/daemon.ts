@@ -33,6 +33,7 @@ import { movableNames } from '../platform/fs/name-movers.js';
 import { wipePlugins } from '../platform/fs/plugin-sockets.js';
 import { FrontedBefore } from '../platform/kubelet/fronted-before.js';
 import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
+import { processorShare } from '../platform/process/processor-share.js';
 import { countHealthy, decodeList, partsOf } from '../platform/wire/list-decoder.js';
 import { Roster } from '../reconcile/roster.js';
 import { wipesSockets } from '../reconcile/wiping.js';
@@ -126,8 +127,7 @@ export class Daemon implements RestartListener {
     });
     this.#storeState = new StoreState((why) => this.conditions.set('checkpoint', why));
     this.store = new CheckpointStore({
-      file: parts.file,
-      lists: parts.lists,
+      ...{ file: parts.file, lists: parts.lists },
       folder: live.current.settings.paths.state,
       settings: live.current.settings.checkpoint,
       ...{ leftMs, inventory, journal, bootId, clock, random, events: journal, log, metrics },
@@ -137,7 +137,7 @@ export class Daemon implements RestartListener {
     const crowded = (why: string | undefined): void => this.conditions.set('connections', why);
     this.flood = new FloodGate(live, {
       ...{ openLimiter, clock, events: journal, metrics, log, bootMs, namesMove, crowded },
-      ...own,
+      ...{ ...own, processorShare: processorShare() },
     });
     const { store, flood } = this;
     live.onChange(() => flood.reload(live));

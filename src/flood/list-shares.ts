@@ -6,9 +6,9 @@ import type { EventSink } from '../model/event.js';
 import { strangerUser, type UserFacts } from '../model/ids.js';
 import { Entries } from './entries.js';
 
-/** Bytes of lists that are taken a second from one user, which cost a few percent of a core. */
+/** Bytes of lists that are taken a second from one user where the broker has a whole processor, of which they cost up to a quarter. */
 export const SHARE_BYTES_PER_S = 4 * 1024 * 1024;
-/** Bytes that are taken as fast as they come, as when all plugins of a user start; they are paid back with time. */
+/** Bytes that are taken then as fast as they come, as when all plugins of a user start; they are paid back with time. */
 export const BURST_BYTES = 16 * 1024 * 1024;
 /** The cost of a list beside its bytes, in bytes: an empty one is taken and told, too. */
 const LIST_BYTES = 4 * 1024;
@@ -20,6 +20,8 @@ const TOLD_MS = 60_000;
 export interface SharePorts extends UserFacts {
   readonly clock: Clock;
   readonly events: EventSink;
+  /** The part of one processor that the broker may use, of which users have their shares: `processorShare` (platform/process). */
+  readonly processorShare: number;
 }
 
 interface Account {
@@ -65,7 +67,7 @@ export class ListShares {
       pace: new Pace(BURST_MS),
       waitedAtMs: -Infinity,
     }));
-    const cost = costMs(bytes);
+    const cost = costMs(bytes) / this.#ports.processorShare;
     const waitMs = account.pace.book(cost, nowMs);
     if (waitMs > 0) this.#waits(account, nowMs);
     return { waitMs, giveBack: () => account.pace.giveBack(cost) };
@@ -76,7 +78,8 @@ export class ListShares {
     const isNews = nowMs - account.waitedAtMs >= TOLD_MS;
     account.waitedAtMs = nowMs;
     if (!isNews) return;
-    const share = `${String(SHARE_BYTES_PER_S / 1024 / 1024)} MiB a second`;
+    const mebibytes = (SHARE_BYTES_PER_S * this.#ports.processorShare) / 1024 / 1024;
+    const share = `${String(Number(mebibytes.toPrecision(2)))} MiB a second`;
     const message = `${account.who} send more bytes of lists than their share of ${share}; their lists wait for it, and only the newest of each plugin is taken`;
     this.#ports.events.record({ type: 'flood', reason: '', message });
   }

@@ -4,8 +4,7 @@ import type { PolicySource } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { updatesView } from './limit-views.js';
 import { makeRoom } from './make-room.js';
-import type { UserFacts } from '../model/ids.js';
-import { ListShares } from './list-shares.js';
+import { ListShares, type SharePorts } from './list-shares.js';
 import { UpdatePacer, type PacerPorts } from './update-pacer.js';
 
 /** A session that was closed for its lists is shown for so long, unless the plugin has another one. */
@@ -21,9 +20,12 @@ export class Pacers {
   /** The last row of sessions that were closed for their lists, by plugin and uid. */
   readonly #cutOff = new Map<string, { readonly view: LimitView; readonly atMs: number }>();
 
-  constructor(ports: Omit<PacerPorts, 'closed' | 'shares'>, { ownUid, userOf }: UserFacts) {
+  constructor(
+    ports: Omit<PacerPorts, 'closed' | 'shares'>,
+    { ownUid, userOf, processorShare }: Omit<SharePorts, 'clock' | 'events'>,
+  ) {
     const { clock, events } = ports;
-    const shares = new ListShares({ clock, events, ownUid, userOf });
+    const shares = new ListShares({ clock, events, ownUid, userOf, processorShare });
     this.#ports = { ...ports, shares, closed: (pacer) => this.#closed(pacer) };
     this.#ownUid = ownUid;
   }

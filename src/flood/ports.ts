@@ -11,6 +11,8 @@ export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'lo
   /** Gets one event for each delayed or observed call: give it a sink that summarises repeats. */
   readonly events: EventSink;
   readonly namesMove: NamesMove;
+  /** `SharePorts.processorShare` (flood/list-shares). */
+  readonly processorShare: number;
   /**
    * Milliseconds since the machine started, the same scale for each life of the broker in one boot: `uptimeMs`
    * (platform/time/boot).

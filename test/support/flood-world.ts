@@ -105,6 +105,7 @@ export class FloodWorld {
       ownUid,
       userOf,
       namesMove: () => this.namesMove,
+      processorShare: 1,
       crowded,
     };
     this.gate = new FloodGate(policy, ports);

@@ -23,6 +23,7 @@ async function within(flood: Partial<FloodSettings>, work: (gate: FloodGate) => 
     ownUid: 0,
     userOf: (uid) => uid,
     namesMove: () => false,
+    processorShare: 1,
   });
   try {
     await work(gate);

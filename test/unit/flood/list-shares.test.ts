@@ -7,9 +7,10 @@ import { RecordedEvents } from '../../support/recorders.js';
 
 const MIB = 1024 * 1024;
 
-function sharesOf(): { clock: FakeClock; shares: ListShares; events: RecordedEvents } {
+function sharesOf(processorShare = 1): { clock: FakeClock; shares: ListShares; events: RecordedEvents } {
   const [clock, events] = [new FakeClock(), new RecordedEvents()];
-  return { clock, events, shares: new ListShares({ clock, events, ownUid: 1_000, userOf: (uid) => uid }) };
+  const facts = { ownUid: 1_000, userOf: (uid: number) => uid, processorShare };
+  return { clock, events, shares: new ListShares({ clock, events, ...facts }) };
 }
 
 describe('the share of lists of one user', () => {
@@ -33,6 +34,16 @@ describe('the share of lists of one user', () => {
     assert.equal(shares.book(4002, MIB).waitMs, 0);
     for (const uid of [0, 1_000])
       for (let list = 0; list < 100; list += 1) assert.equal(shares.book(uid, MIB).waitMs, 0);
+  });
+
+  it('is so much of it as the broker has of a processor, and is told so', async () => {
+    const { clock, shares, events } = sharesOf(0.2);
+    let free = 0;
+    while (shares.book(4001, 0).waitMs === 0) free += 1;
+    assert.equal(free, Math.floor((0.2 * BURST_BYTES) / 4_096));
+    await clock.advance(1_000);
+    assert.ok(Math.abs(shares.book(4001, 0.2 * SHARE_BYTES_PER_S).waitMs - 5) < 6);
+    assert.match(events.all[0]?.message ?? '', /their share of 0\.8 MiB a second/);
   });
 
   it('counts lists without a byte, too', () => {

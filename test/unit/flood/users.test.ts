@@ -25,7 +25,7 @@ describe('a user with many uids', () => {
 
   it('has one share of lists, and one bucket of requests for devices', () => {
     const clock = new FakeClock();
-    const shares = new ListShares({ clock, events: new RecordedEvents(), ownUid: 0, userOf });
+    const shares = new ListShares({ clock, events: new RecordedEvents(), ownUid: 0, userOf, processorShare: 1 });
     assert.equal(shares.book(MANY[0] ?? 0, BURST_BYTES - 4096).waitMs, 0);
     assert.ok(shares.book(MANY[1] ?? 0, BURST_BYTES).waitMs > 0);
     assert.equal(shares.book(4002, 1024).waitMs, 0);
