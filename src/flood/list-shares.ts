@@ -20,8 +20,7 @@ const TOLD_MS = 60_000;
 export interface SharePorts extends UserFacts {
   readonly clock: Clock;
   readonly events: EventSink;
-  /** The part of one processor that the broker may use, of which users have their shares: `processorShare`
-   * (platform/process/processor-share). */
+  /** The part of one processor that the broker may use: `processorShare` (platform/process/processor-share). */
   readonly processorShare: number;
 }
 
