@@ -55,7 +55,7 @@ export class Journal implements EventSink {
   constructor(ports: JournalPorts) {
     this.#ports = ports;
     this.#repeats = new Repeats(ports.clock, ports, (draft) => this.#tell(draft, ports.clock.wall()));
-    this.#spool = new Spool(ports.file, ports.clock, () => this.#timeline.since(0));
+    this.#spool = new Spool(ports.file, ports.clock, () => this.#timeline.since(0), ports.log);
   }
 
   /** The highest number given out; 0 before any. */

@@ -27,7 +27,12 @@ export class FakePageSource implements PageSource {
   looks = 0;
 
   constructor(clock: Clock) {
-    const file = { readTail: async () => undefined, append: async () => undefined, replace: async () => undefined };
+    const file = {
+      readTail: async () => undefined,
+      room: async () => undefined,
+      append: async () => undefined,
+      replace: async () => undefined,
+    };
     this.journal = new Journal({ file, clock, log: silentLog, ownUid: 0, userOf: (uid) => uid });
     const { broker, checkpoint, policy, ledger, refused } = this.port.status();
     this.headList = { broker, checkpoint, policy, ledger, refused };

@@ -10,7 +10,9 @@ import { writeWhole } from './write-whole.js';
  * @param files operations on the disk, one at a time
  */
 export function journalFile(files: FilePort, file: string): JournalFile {
+  const folder = path.dirname(file);
   return {
+    room: () => files.room(folder).catch(() => undefined),
     readTail: (maxBytes) => files.readTail(file, maxBytes),
     append: async (text) => {
       const end = await files.append(file);
@@ -24,7 +26,7 @@ export function journalFile(files: FilePort, file: string): JournalFile {
       const fresh = `${file}.tmp`;
       await writeWhole(files, fresh, Buffer.from(text));
       await files.rename(fresh, file);
-      await files.syncDirectory(path.dirname(file));
+      await files.syncDirectory(folder);
     },
   };
 }

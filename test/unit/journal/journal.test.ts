@@ -217,7 +217,7 @@ describe('the journal', () => {
     const disk = await newDisk();
     const { journal, clock } = await live(disk);
     for (const message of ['a', 'b', 'c', 'd']) journal.record(state(message));
-    disk.failAt(disk.operations.length + 2, 'ENOSPC');
+    disk.failAt(disk.operations.length + 3, 'ENOSPC');
     await clock.advance(20_000);
     assert.ok(lines(disk).length > 4, 'half of it was there before');
     const second = await live(disk, 4);
