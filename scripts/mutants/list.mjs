@@ -165,7 +165,35 @@ export const MUTANTS = [
     replace: 'if',
     test: 'unit/checkpoint/persistence',
   },
+  {
+    title: 'what a start could not read is not written',
+    file: 'src/checkpoint/codec.ts',
+    search: '      decode(new Members(JSON.parse(text), document, list));',
+    replace: '',
+    test: 'unit/checkpoint/ledger',
+  },
+  {
+    title: 'events leave room on the disk for generations',
+    file: 'src/journal/spool.ts',
+    search: 'if (this.#room === undefined) return Infinity;',
+    replace: 'return Infinity;',
+    test: 'unit/journal/spool',
+  },
   // Admission and flood.
+  {
+    title: 'the owner of a name waits for no answer of users without a right to it',
+    file: 'src/reconcile/registration-lane.ts',
+    search: 'if (isEntitled) this.#clear(key, request.name);',
+    replace: '',
+    test: 'unit/reconcile/owned-names',
+  },
+  {
+    title: 'the share of lists is one of the processor that the broker has',
+    file: 'src/flood/list-shares.ts',
+    search: 'const cost = costMs(bytes) / this.#ports.processorShare;',
+    replace: 'const cost = costMs(bytes);',
+    test: 'unit/flood/list-shares',
+  },
   {
     title: 'an incarnation is judged by the socket that registers',
     file: 'src/admission/admission.ts',
