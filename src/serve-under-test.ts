@@ -24,7 +24,7 @@ async function main(): Promise<void> {
   const args = process.argv.slice(3);
   removeTemporaryRoot(args);
   const channel = parentChannel();
-  const faults = new FaultPort({ clock, random, tell: (news) => channel.send(news) });
+  const faults = new FaultPort({ clock, random, tell: (news, left) => channel.send(news, left) });
   // The program speaks first: its orders count from the start.
   await channel.listen((order) => faults.obey(order as FaultOrder));
   const { serve, assemble } = loadDaemon();

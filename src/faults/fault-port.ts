@@ -16,6 +16,12 @@ import type { Core, CorePorts } from '../daemon/core.js';
 /** The longest pause between a list and the next break: breaks shall come at any moment of a plugin's work. */
 const LONGEST_PAUSE_MS = 60;
 
+/**
+ * Pictures on their way to the program: beyond them the newest waits. A picture of a thousand plugins is a third of a megabyte, and
+ * each change of a list makes one.
+ */
+const MOST_PICTURES_OUT = 64;
+
 /** A span of faults that begins with the first registration that meets it. */
 interface Span {
   readonly kind: 'refuse' | 'hang';
@@ -27,8 +33,8 @@ interface Span {
 export interface FaultPortParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Takes news to the program; never throws, never waits. */
-  readonly tell: (news: BrokerNews) => void;
+  /** Takes news to the program; never throws, never waits. Calls `left` when they have left, or nobody is there. */
+  readonly tell: (news: BrokerNews, left?: () => void) => void;
 }
 
 /** One broker's faults and news. */
@@ -44,6 +50,7 @@ export class FaultPort implements RosterListener, ListListener {
   #journal: { readonly seq: number } | undefined;
   #isPictureDue = false;
   #lastPicture = '';
+  #picturesOut = 0;
 
   constructor(parts: FaultPortParts) {
     this.#parts = parts;
@@ -236,13 +243,19 @@ export class FaultPort implements RosterListener, ListListener {
   #pictureSoon(core: Core): void {
     if (this.#isPictureDue) return;
     this.#isPictureDue = true;
-    void Promise.resolve().then(() => {
-      this.#isPictureDue = false;
-      const plugins = pictureOf(core);
-      const text = JSON.stringify(plugins);
-      if (text === this.#lastPicture) return;
-      this.#lastPicture = text;
-      this.#parts.tell({ kind: 'picture', at: this.#now(), plugins });
+    if (this.#picturesOut < MOST_PICTURES_OUT) void Promise.resolve().then(() => this.#picture(core));
+  }
+
+  #picture(core: Core): void {
+    this.#isPictureDue = false;
+    const plugins = pictureOf(core);
+    const text = JSON.stringify(plugins);
+    if (text === this.#lastPicture) return;
+    this.#lastPicture = text;
+    this.#picturesOut += 1;
+    this.#parts.tell({ kind: 'picture', at: this.#now(), plugins }, () => {
+      this.#picturesOut -= 1;
+      if (this.#isPictureDue && this.#picturesOut === MOST_PICTURES_OUT - 1) this.#picture(core);
     });
   }
 

@@ -72,9 +72,13 @@ export class Bucket implements FloodKey {
     return this.#last;
   }
 
-  /** How the bucket is called in messages. */
+  /**
+   * How the bucket is called in messages: with its uid where that is not root's, because the name may be another user's, in whose
+   * history they stand.
+   */
   get who(): string {
-    if (this.kind === 'plugin') return `${this.type} ${this.name}`;
+    if (this.kind === 'plugin')
+      return `${this.type} ${this.name}${this.uid === 0 ? '' : ` of uid ${String(this.uid)}`}`;
     if (this.uid < 0) return this.kind === 'others' ? 'further plugins' : 'plugins with invalid names';
     return this.kind === 'others'
       ? `further plugins of uid ${String(this.uid)}`

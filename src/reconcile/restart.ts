@@ -138,7 +138,8 @@ export class Restart implements RosterListener {
       if (instance.state !== 'restored') continue;
       if (instance.door === 'watcher') {
         // Discovery finds the socket, and asks its plugin as if it had appeared now; where there is none nobody does.
-        this.#loseSilent(instance);
+        if (this.#hasSuccessor(instance)) this.#loseReplaced(instance);
+        else this.#loseSilent(instance);
         continue;
       }
       lifecycle.pull(instance, 0);
@@ -170,6 +171,19 @@ export class Restart implements RosterListener {
         return afterRefusal(request, outcome.refusal);
       },
     });
+  }
+
+  /** Whether the socket that is where this one's registration socket was is known, too: its plugin was restarted before the broker was. */
+  #hasSuccessor({ type, name, socketPath, socketKey }: Instance): boolean {
+    const key = this.#ports.sockets.keyAt(socketPath);
+    if (key === undefined || key === socketKey) return false;
+    return this.#ports.roster.ofPlugin(type, name).some((other) => other.socketKey === key);
+  }
+
+  /** Nobody can find it again, so that no start waits for it. Its grace begins anew. */
+  #loseReplaced({ id }: Instance): void {
+    const message = 'its registration socket was replaced before the broker came back';
+    this.#ports.roster.report(id, { state: 'held', reason: 'socket-removed', message });
   }
 
   /** A driver whose service is down stays published; a device plugin that is not there has no devices. */

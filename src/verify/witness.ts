@@ -10,6 +10,8 @@ type StreamsBroken = Extract<BrokerNews, { kind: 'streams-broken' }>;
 
 /** Calls and pictures that are kept; a plugin in a hot loop makes more. */
 const MAX_KEPT = 20_000;
+/** Plugins in all pictures that are kept: every user that may register one adds to each picture, and changes it. */
+const MAX_PICTURED = 100_000;
 /** Moments kept at the beginning and at the end of a timeline. */
 const FIRST_MOMENTS = 100;
 const LAST_MOMENTS = 200;
@@ -30,6 +32,7 @@ export class Witness {
   readonly #pictures: Picture[] = [];
   readonly #first: Moment[] = [];
   readonly #last: Moment[] = [];
+  #pictured = 0;
   #dropped = 0;
   #phase = '';
   /** The breaking of streams, one for each plugin, since they were ordered. */
@@ -58,8 +61,10 @@ export class Witness {
         this.#recorder?.take(news);
         return;
       case 'picture':
-        if (this.#pictures.length < MAX_KEPT) this.#pictures.push(news);
-        else this.#pictures[MAX_KEPT - 1] = news;
+        if (this.#pictures.length < MAX_KEPT && this.#pictured < MAX_PICTURED) {
+          this.#pictures.push(news);
+          this.#pictured += news.plugins.length;
+        } else this.#pictures[this.#pictures.length - 1] = news;
         this.#recorder?.take({ ...news, plugins: this.plugins });
         return;
       case 'streams-broken':

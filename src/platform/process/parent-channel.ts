@@ -2,8 +2,8 @@
 
 /** Messages both ways, as JSON. */
 export interface ParentChannel {
-  /** Never throws; a message that cannot be sent any more is dropped. */
-  send(message: object): void;
+  /** Never throws; a message that cannot be sent any more is dropped. @param left is called when it has left, or was dropped */
+  send(message: object, left?: () => void): void;
   /** Hands over each message from now on. Resolves when the first one was handed over. */
   listen(onMessage: (message: unknown) => void): Promise<void>;
 }
@@ -20,8 +20,9 @@ export function parentChannel(): ParentChannel {
   if (process.connected) process.once('disconnect', leave);
   else leave();
   return {
-    send: (message) => {
-      if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
+    send: (message, left) => {
+      if (process.connected) process.send?.(message, undefined, undefined, () => left?.());
+      else left?.();
     },
     listen: (onMessage) =>
       new Promise((resolve) => {

@@ -54,7 +54,7 @@ describe('a plugin that exceeds its limit', async () => {
     assert.equal(refusal?.code, status.RESOURCE_EXHAUSTED);
     assert.match(
       refusal.details,
-      /^FLOOD_REGISTER: DevicePlugin example\.com\/reject registers more often than rules\[0\]\.flood\.register allows \(burst 1, then one each 20 s\); try again in [\d.]+ s$/,
+      /^FLOOD_REGISTER: DevicePlugin example\.com\/reject(?: of uid \d+)? registers more often than rules\[0\]\.flood\.register allows \(burst 1, then one each 20 s\); try again in [\d.]+ s$/,
     );
     const [details] = refusal.metadata.get('grpc-status-details-bin');
     assert.ok(Buffer.isBuffer(details));

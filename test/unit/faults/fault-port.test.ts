@@ -117,4 +117,38 @@ describe('the fault port', () => {
     ]);
     assert.deepEqual(recorded, ['hello', 'the same again']);
   });
+
+  it('sends no more pictures than leave, and the newest when there is room again', async () => {
+    const clock = new FakeClock();
+    const pictures: number[] = [];
+    const onTheirWay: (() => void)[] = [];
+    const faults = new FaultPort({
+      clock,
+      random: seededRandom(1),
+      tell: (news, left = () => undefined) => {
+        assert.ok(news.kind === 'picture');
+        pictures.push(news.plugins[0]?.allocatable ?? -1);
+        onTheirWay.push(left);
+      },
+    });
+    let allocatable = 0;
+    const listeners = { follow: () => undefined };
+    const instance = { id: 'a', type: 'DevicePlugin', name: 'example.com/a' };
+    const offered = { all: () => new Map([[instance.name, { capacity: 1000, allocatable, owner: instance }]]) };
+    const roster = { listeners, all: () => [instance], primaryOf: () => instance };
+    faults.follow({ roster, offered, inventory: { listeners } } as unknown as Core, { seq: 0 });
+    for (; allocatable < 500; allocatable += 1) {
+      faults.changed();
+      await clock.settle();
+    }
+    assert.equal(pictures.length, 64);
+    onTheirWay.shift()?.();
+    assert.deepEqual([pictures.length, pictures.at(-1)], [65, 500]);
+    for (const left of onTheirWay.splice(0)) left();
+    assert.equal(pictures.length, 65);
+    faults.changed();
+    allocatable = 7;
+    await clock.settle();
+    assert.equal(pictures.at(-1), 7);
+  });
 });

@@ -168,6 +168,9 @@ describe('a quarantine', () => {
     const world = new FloodWorld();
     world.misbehave({ uid: 1_000 });
     assert.equal(world.register({ uid: 0 }).kind, 'pass');
+    const whose = /^DevicePlugin vendor\.com\/gpu of uid 1000 is /;
+    assert.match(world.events.messages('quarantine')[0] ?? '', whose, 'it stands in the history of that name');
+    assert.match(refusalOf(world.register({ uid: 1_000 }))?.message ?? '', whose);
   });
 
   it('is lifted by a pardon, which calls the plugin back and forgets its strikes', () => {

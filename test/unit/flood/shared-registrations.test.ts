@@ -56,7 +56,7 @@ describe('the share of one ordinary user in the registrations of all', () => {
     assert.equal(refusal?.code, 'FLOOD_GLOBAL');
     assert.equal(
       refusal.message,
-      'DevicePlugin many.com/n599: plugins of uid 4001 together register more often than their share of flood.global.register allows (burst 250, then one each 50 ms); try again in 1.1 s',
+      'DevicePlugin many.com/n599 of uid 4001: plugins of uid 4001 together register more often than their share of flood.global.register allows (burst 250, then one each 50 ms); try again in 1.1 s',
     );
     assert.equal(
       world.gate.limits().reduce((sum, { strikes }) => sum + strikes, 0),

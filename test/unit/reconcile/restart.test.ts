@@ -250,6 +250,21 @@ describe('a plugin of the registry that is gone and quarantined before its resta
 });
 
 describe('a plugin of the registry whose socket was replaced', () => {
+  it('is not waited for at a start that knows its successor', async () => {
+    const world = new CoreWorld();
+    const one = world.start('a', 'example.com/x', 'watcher');
+    const newcomer = world.start('a', 'example.com/x', 'watcher');
+    newcomer.isFrozen = true;
+    world.restore(one);
+    world.restore(newcomer);
+    await world.open();
+    assert.deepEqual([world.of(one)?.state, world.of(newcomer)?.state], ['held', 'restored']);
+    assert.equal(world.of(one)?.reason, 'socket-removed');
+    await world.clock.advance(world.policy.graceMs);
+    assert.equal(world.stateOf(one), 'gone grace-over');
+    await world.stop();
+  });
+
   it('is held when the newcomer goes without having answered, and gone after its grace', async () => {
     const world = new CoreWorld();
     const one = world.start('a', 'example.com/x', 'watcher');

@@ -58,6 +58,14 @@ describe('a witness', () => {
     assert.deepEqual(witness.plugins, []);
   });
 
+  it('keeps as many pictures of many plugins as have room, and the newest', () => {
+    const witness = new Witness([OURS, '.probe.sock'], () => undefined);
+    const many = Array.from({ length: 1000 }, (_, nth) => plugin(`p${String(nth)}`));
+    for (let at = 0; at < 1000; at += 1) witness.take(picture(at, ...many));
+    const kept = witness.picturesSince({ calls: 0, pictures: 0 });
+    assert.deepEqual([kept.length, kept[0]?.at, kept.at(-1)?.at], [100, 0, 999]);
+  });
+
   it('keeps the beginning and the end of a long story, and says what is between', () => {
     const witness = new Witness([OURS, '.probe.sock'], () => undefined);
     for (let at = 0; at < 1000; at += 1) witness.take(event(at, `moment ${String(at)}`));
