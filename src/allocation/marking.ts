@@ -1,5 +1,6 @@
 // Chooses the devices of a request and marks them in one step, in memory, at once or when it is its turn.
-import { abortable } from '../kernel/clock.js';
+import { abortable, sleep } from '../kernel/clock.js';
+import { KeyedLane } from '../kernel/keyed-lane.js';
 import { strangerUser } from '../model/ids.js';
 import type { Granted, LeaseOwner } from '../model/lease.js';
 import { available, type Situation } from './availability.js';
@@ -30,6 +31,8 @@ interface Parts {
 export class Marking {
   readonly #ports: Needs;
   readonly #parts: Parts;
+  /** Requests of ordinary users about long lists, by user. */
+  readonly #long = new KeyedLane();
 
   constructor(ports: Needs, parts: Parts) {
     this.#ports = ports;
@@ -49,7 +52,11 @@ export class Marking {
     const resources = request.wants.map(({ resource }) => resource);
     const wide = shares.ofLists(uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
-    const ready = this.#ports.offers.prepare(resources);
+    const restMs = shares.restMs(uid, resources);
+    const ready =
+      restMs === 0
+        ? this.#ports.offers.prepare(resources)
+        : this.#long.run(String(userOf(uid)), () => this.#afterRest(restMs, resources, signal), signal);
     if (ready !== undefined) {
       await abortable(ready, signal).catch(() => undefined);
       if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
@@ -60,6 +67,16 @@ export class Marking {
       { clock, waitMs: request.waitMs, signal },
       () => shares.ofWaiting(uid, waiting.uids()),
     );
+  }
+
+  /**
+   * Requests that come together, or wait for the same list, would be decided about in one turn of the loop, and everybody would wait
+   * for all of them. Lists last: others of the same user take their place as soon as they are decoded.
+   */
+  async #afterRest(restMs: number, resources: readonly string[], signal: AbortSignal): Promise<void> {
+    await sleep(this.#ports.clock, restMs, signal);
+    const ready = this.#ports.offers.prepare(resources);
+    if (ready !== undefined) await abortable(ready, signal);
   }
 
   #markNow(

@@ -28,6 +28,10 @@ const STRANGERS_BYTES = 4 * 1024 * 1024;
 const DEVICE_BYTES = 256;
 /** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
 const MOST_LISTED = 65_536;
+/** A decision about this many devices takes a millisecond or two. */
+const FEW_LISTED = 16_384;
+/** Looking at so many takes a tenth of a millisecond, and an ordinary user has a tenth of the time. */
+const LISTED_PER_MS = 1000;
 
 type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offers' | 'nextTurn'>;
 
@@ -93,11 +97,16 @@ export class Shares {
   ofLists(uid: number, resources: readonly string[]): AllocationRefusal | undefined {
     const names = new Set(resources);
     if (names.size < 2 || !this.#isStranger(uid)) return undefined;
-    let listed = 0;
-    for (const name of names) listed += this.#ports.offers.of(name)?.listed ?? 0;
+    const listed = this.#listed(names);
     if (listed <= MOST_LISTED) return undefined;
     const message = `the ${String(names.size)} resources have ${String(listed)} devices together, and one request of an ordinary user looks through ${String(MOST_LISTED)}; ask for them in several requests`;
     return { code: 'WANT_INVALID', message };
+  }
+
+  /** Milliseconds of rest before a decision about a request of an ordinary user, where lists are long; 0: it may come at once. */
+  restMs(uid: number, resources: readonly string[]): number {
+    const listed = this.#isStranger(uid) ? this.#listed(new Set(resources)) : 0;
+    return listed <= FEW_LISTED ? 0 : listed / LISTED_PER_MS;
   }
 
   /** Why a user may have no further lease now. */
@@ -169,6 +178,12 @@ export class Shares {
 
   #isSame(uid: number, other: number): boolean {
     return this.#ports.userOf(uid) === this.#ports.userOf(other);
+  }
+
+  #listed(names: ReadonlySet<string>): number {
+    let listed = 0;
+    for (const name of names) listed += this.#ports.offers.of(name)?.listed ?? 0;
+    return listed;
   }
 
   #isStranger(uid: number): boolean {

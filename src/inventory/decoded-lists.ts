@@ -19,10 +19,16 @@ const SHORT_BYTES = 64 * 1024;
 /** A long list that nobody asked for so long is not kept. */
 const KEPT_MS = 30_000;
 
-/** After a long list was decoded, so many times that long no other one is. */
+/**
+ * After a long list was decoded, so many times that long no other one is; after one of an ordinary user, whose tenth of the time it
+ * is, no other one of such users.
+ */
 const REST = 3;
+const STRANGERS_REST = 9;
 /** One long list at a time, and beside it one of ordinary users, who take turns: one user may have many such lists. */
 const TRUSTED = -1;
+/** Readers of lists, whoever they are, have no more of the time and of the room than an ordinary user. */
+const READERS = -2;
 const AT_ONCE = { trusted: 1, other: 1, others: 1, isTrusted: (owner: number) => owner === TRUSTED };
 
 /**
@@ -84,10 +90,11 @@ export class DecodedLists {
     return this.#isAtHand(resource, raw) ? undefined : this.#made(resource, raw, sender).then(() => undefined);
   }
 
-  /** The devices of a list, or of one that came since; a long one is only ever decoded in its turn. */
+  /** The devices of a list, or of one that came since, for a reader; a long one is only ever decoded in its turn. */
   async read(resource: string, raw: Buffer): Promise<readonly Device[]> {
+    const made = this.#isAtHand(resource, raw) ? undefined : await this.#made(resource, raw, READERS);
     // A failure to decode is reported by `of`.
-    return (this.#isAtHand(resource, raw) ? undefined : await this.#made(resource, raw)) ?? this.of(resource, raw);
+    return made ?? this.of(resource, raw, READERS);
   }
 
   #isAtHand(resource: string, raw: Buffer): boolean {
@@ -116,7 +123,8 @@ export class DecodedLists {
     const leave = await this.#turns.take(sender ?? TRUSTED);
     const startedAt = clock.mono();
     const done = await work();
-    clock.alarm(restMs(Math.max(1, clock.mono() - startedAt), REST), leave);
+    const rest = sender === undefined ? REST : STRANGERS_REST;
+    clock.alarm(restMs(Math.max(1, clock.mono() - startedAt), rest), leave);
     return done;
   }
 

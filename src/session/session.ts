@@ -8,7 +8,7 @@ import { classifyFailedCall, type FailedCall, type StreamEnd } from '../model/fa
 import type { Enrolment, InstanceHandle } from '../model/plugin.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
-import type { ListSink, PluginConnection, PluginDialler } from './ports.js';
+import type { ListSink, ListStream, PluginConnection, PluginDialler } from './ports.js';
 import { UpdateTurns } from './update-turns.js';
 import type { ListPacer } from '../model/flood.js';
 
@@ -129,21 +129,27 @@ export class Session {
     const halt = this.#halt.signal;
     halt.addEventListener('abort', () => stream.cancel(), { once: true });
     const turns = new UpdateTurns(stream, this.#ports.pacer, this.#ports.nextTurn);
-    for (;;) {
-      const turn = await abortable(turns.next(halt), halt);
-      if (turn === undefined) break;
-      this.#count('updates', turn.taken);
-      if (turn.taken > 1) this.#count('coalesced', turn.taken - 1);
-      await this.#take(turn.newest);
-      stream.done(turn.taken);
-      if (turn.exceeded) {
-        this.#count('disconnects', 1);
-        this.#end('update-flood', 'sent lists faster than its limit allows');
-        return;
-      }
-    }
+    while (await this.#takeTurn(stream, turns));
     if (this.isClosed) return;
     this.#ended(stream.end ?? { status: GRPC_STATUS.UNKNOWN, details: 'ended' });
+  }
+
+  /**
+   * Waits for the next list and takes it; false: there is none, or no more are wanted. A function of its own, because one that
+   * waits keeps its variables alive: in the loop the bytes of each list would stay until the next one came, of refused ones, too.
+   */
+  async #takeTurn(stream: ListStream, turns: UpdateTurns): Promise<boolean> {
+    const halt = this.#halt.signal;
+    const turn = await abortable(turns.next(halt), halt);
+    if (turn === undefined) return false;
+    this.#count('updates', turn.taken);
+    if (turn.taken > 1) this.#count('coalesced', turn.taken - 1);
+    await this.#take(turn.newest);
+    stream.done(turn.taken);
+    if (!turn.exceeded) return true;
+    this.#count('disconnects', 1);
+    this.#end('update-flood', 'sent lists faster than its limit allows');
+    return false;
   }
 
   #count(what: 'updates' | 'coalesced' | 'disconnects', by: number): void {

@@ -267,6 +267,49 @@ describe('a request for devices', () => {
   });
 });
 
+describe('requests about a long list', () => {
+  it('of one ordinary user are decided about one by one in a tenth of the time, those of root and about shorter ones at once', async () => {
+    for (const [devices, uid, givenAfter] of [
+      [20_000, STRANGER, [0, 1, 2, 8]],
+      [20_000, 0, [8, 8, 8, 8]],
+      [16_384, STRANGER, [8, 8, 8, 8]],
+    ] as const) {
+      const { machine, opened } = world(devices);
+      const { allocations } = await opened;
+      const keys = Array.from({ length: 8 }, (_, nth) => String(nth));
+      const asked = keys.map((key) => ask(allocations, request(GPU, { key, ids: [`g${key}`] }), uid));
+      const given: number[] = [];
+      for (const ms of [19, 1, 20, 120]) {
+        await machine.clock.advance(ms);
+        given.push(allocations.leases().length);
+      }
+      assert.deepEqual(given, givenAfter);
+      assert.deepEqual(new Set(await Promise.all(asked)), new Set(['given']));
+      allocations.stop();
+    }
+  });
+
+  it('let those behind them go on when their caller hangs up', async () => {
+    const ready: (() => void)[] = [];
+    const prepare = () => new Promise<void>((resolve) => void ready.push(resolve));
+    const { machine, opened } = world(20_000, { prepare });
+    const { allocations } = await opened;
+    const halt = new AbortController();
+    const caller = { uid: STRANGER, process: undefined };
+    const first = allocations.allocate(request(GPU, { key: 'a' }), caller, halt.signal);
+    const second = allocations.allocate(request(GPU, { key: 'b' }), caller, new AbortController().signal);
+    await machine.clock.advance(20);
+    assert.equal(ready.length, 1);
+    halt.abort(new Error('hung up'));
+    await assert.rejects(first, /hung up/);
+    await machine.clock.advance(20);
+    assert.equal(ready.length, 2);
+    ready[1]?.();
+    assert.equal((await second).ok, true);
+    allocations.stop();
+  });
+});
+
 describe('calls about leases', () => {
   it('have a bucket of their own, but for root and the own user', async () => {
     const asked: string[] = [];
@@ -335,7 +378,9 @@ describe('deciding about requests', () => {
     const { allocations } = await allocationWorld(machine);
     const both = { wants: [GPU, EVIL].map((resource) => ({ resource, count: 1, ids: [], numa: '' })) };
     assert.equal(await ask(allocations, { ...request(GPU), ...both, key: 'both' }, STRANGER), 'WANT_INVALID');
-    assert.equal(await ask(allocations, request(GPU, { key: 'one' }), STRANGER), 'given');
+    const one = ask(allocations, request(GPU, { key: 'one' }), STRANGER);
+    await machine.clock.advance(40);
+    assert.equal(await one, 'given');
     assert.equal(await ask(allocations, { ...request(GPU), ...both, key: 'both' }, 0), 'given');
   });
 

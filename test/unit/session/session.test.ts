@@ -4,6 +4,7 @@ import { GRPC_STATUS, Refused } from '../../../src/model/reasons.js';
 import { FakeFailure } from '../../support/fake-connection.js';
 import { leftIn } from '../../support/left-in-signal.js';
 import { ID, list, SessionBed } from '../../support/session-bed.js';
+import { usedBytes } from '../../support/used-memory.js';
 
 const SILENT = new FakeFailure(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 10000 ms', 'no-answer');
 
@@ -80,6 +81,17 @@ describe('a session that watches', () => {
       assert.equal(bed.clock.pending, 0);
     });
   }
+
+  it('keeps no bytes of a refused list while it waits for the next one', async () => {
+    const bed = await SessionBed.registered();
+    bed.verdict = { kind: 'refused', sentence: 'there is no room for it' };
+    const before = usedBytes();
+    bed.stream.push(list(100_000));
+    await bed.clock.settle();
+    bed.offers.length = 0;
+    assert.equal(bed.reported(), 'ready list-refused');
+    assert.ok(usedBytes() - before < 1024 * 1024);
+  });
 
   it('holds no list once it was taken, nor when it is over', async () => {
     const bed = await SessionBed.registered();
