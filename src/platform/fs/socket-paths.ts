@@ -8,6 +8,7 @@ import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, isOwnShortage, isTrusted } from '../../model/ids.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem } from '../../model/plugin.js';
 import type { Paths } from '../../model/settings.js';
+import { Descriptors } from '../process/descriptors.js';
 import { realDirectory } from './directories.js';
 import { incarnationOf, keyAt, O_PATH, pinSocket } from './socket-pin.js';
 import { mountOf, needNoUsersMount, openedAt, statusAt } from './users-mounts.js';
@@ -27,6 +28,7 @@ type See<T> = (at: string, need: (fd: number) => void) => T;
 export class SocketPaths {
   readonly #roots: readonly string[];
   readonly #isTrusted: (uid: number) => boolean;
+  readonly #descriptors: Pick<Descriptors, 'areScarce'>;
   /** Where each root really is, once it exists. */
   readonly #real = new Map<string, string>();
   /** Roots that are open until the code that runs now has ended: it may look at many sockets. */
@@ -34,11 +36,16 @@ export class SocketPaths {
 
   /**
    * @param roots absolute directories on whose way only root may write
-   * @param isTrusted the users whose links are followed
+   * @param isTrusted the users whose links are followed, and whose sockets are pinned with the last descriptors, too
    */
-  constructor(roots: readonly string[], isTrusted: (uid: number) => boolean) {
+  constructor(
+    roots: readonly string[],
+    isTrusted: (uid: number) => boolean,
+    descriptors: Pick<Descriptors, 'areScarce'> = new Descriptors(),
+  ) {
     this.#roots = roots;
     this.#isTrusted = isTrusted;
+    this.#descriptors = descriptors;
   }
 
   /** The key of the incarnation of the socket at a path now; undefined where there is none, or only by a stranger's link. */
@@ -49,8 +56,20 @@ export class SocketPaths {
     return status.isSocket() ? incarnationKey(incarnationOf(status)) : undefined;
   };
 
-  /** Pins the socket at a path. @returns the pin, with the path it really has; or why there is none */
+  /**
+   * Pins the socket at a path. Those of ordinary users may not take the last descriptors: each is dialled, too, and the checkpoint
+   * and root's plugins would have none.
+   *
+   * @returns the pin, with the path it really has; or why there is none
+   */
   readonly pin = (file: string): PinnedSocket | PinProblem => {
+    const pinned = this.#pinned(file);
+    if ('problem' in pinned || this.#isTrusted(pinned.uid) || !this.#descriptors.areScarce()) return pinned;
+    pinned.release();
+    return { problem: 'error', detail: 'EMFILE' };
+  };
+
+  #pinned(file: string): PinnedSocket | PinProblem {
     const links: BigIntStats[] = [];
     const pinned = pinSocket(file, () => {
       const fd = this.#reach(file, openedAt);
@@ -63,7 +82,7 @@ export class SocketPaths {
     if (link === undefined) return pinned;
     if (this.#isFollowed(link)) return pinSocket(file);
     return { problem: 'not-a-socket', detail: `a link of uid ${String(link.uid)}, whose links are not followed` };
-  };
+  }
 
   /**
    * The owner of a path: the owner of its directory, who can fill it with any files, or, in a directory of a trusted user, the

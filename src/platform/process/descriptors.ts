@@ -4,8 +4,11 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { ifPossible } from '../../kernel/if-possible.js';
 
-/** Kept for files, pins and connections to plugins when connections of others want everything. */
-const RESERVE = 128;
+/**
+ * Kept for files, clients of HTTP (64), and pins and connections of plugins of root when connections and plugins of others want
+ * everything.
+ */
+const RESERVE = 256;
 /** Small limits keep a part of them. */
 const RESERVED_PART = 1 / 4;
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { pinRefusal } from '../../../src/admission/endpoint.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
+import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 void describe('a file that is no socket', () => {
@@ -19,5 +21,32 @@ void describe('a file that is no socket', () => {
     assert.equal(sentence('file'), 'example.com/x: file is a file of another kind, not a unix socket');
     assert.equal(sentence('folder'), 'example.com/x: folder is a directory, not a unix socket');
     assert.equal(sentence('none'), 'example.com/x: there is no socket at none');
+  });
+});
+
+void describe('the last descriptors', () => {
+  void it('are not for sockets of ordinary users', async (t) => {
+    const directory = tempDir();
+    const file = path.join(directory, 'x.sock');
+    const server = createServer();
+    await new Promise<void>((resolve) => void server.listen(file, resolve));
+    t.after(() => server.close());
+    let isScarce = false;
+    const descriptors = { areScarce: () => isScarce };
+    const open = (): number => readdirSync('/proc/self/fd').length;
+    const pin = (isTrusted: boolean): string => {
+      const pinned = new SocketPaths([directory], () => isTrusted, descriptors).pin(file);
+      if ('problem' in pinned) return pinRefusal('example.com/x', file, pinned, 1000).code;
+      pinned.release();
+      return 'pinned';
+    };
+    assert.deepEqual([pin(false), pin(true)], ['pinned', 'pinned']);
+    isScarce = true;
+    // Roots stay open until the code that runs now has ended.
+    await new Promise(setImmediate);
+    const before = open();
+    assert.deepEqual([pin(false), pin(true)], ['BUSY', 'pinned']);
+    await new Promise(setImmediate);
+    assert.equal(open(), before);
   });
 });
