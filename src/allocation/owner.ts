@@ -1,6 +1,6 @@
 // The owner of a lease: what it is bound to, and its name.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import type { LeaseOwner } from '../model/lease.js';
+import type { CgroupLife, LeaseOwner, ProcessLife } from '../model/lease.js';
 import { ownerNames } from './owner-names.js';
 import type { AllocationCaller, OwnerPort } from './ports.js';
 import type { AllocationRequest } from './request.js';
@@ -11,7 +11,7 @@ export function ownerOf(
   { process }: AllocationCaller,
   owners: OwnerPort,
 ): LeaseOwner | AllocationRefusal {
-  const cgroup = process === undefined ? undefined : owners.cgroupOf(process.pid);
+  const cgroup = process === undefined ? undefined : groupOf(process, owners);
   if (bind === 'process' && process === undefined) {
     return unseen('the calling process cannot be seen, so that no lease can be bound to it');
   }
@@ -27,6 +27,15 @@ export function ownerOf(
     ...(bind === 'process' && process !== undefined ? { process } : {}),
     ...(bind === 'cgroup' && cgroup !== undefined ? { cgroup } : {}),
   };
+}
+
+/**
+ * The group of that very process. A caller may have passed its connection on and ended, and its pid be somebody else's by now: it is
+ * looked for after its group was read.
+ */
+function groupOf(process: ProcessLife, owners: OwnerPort): CgroupLife | undefined {
+  const cgroup = owners.cgroupOf(process.pid);
+  return cgroup !== undefined && owners.isAlive(process) ? cgroup : undefined;
 }
 
 function unseen(message: string): AllocationRefusal {

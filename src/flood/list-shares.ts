@@ -10,6 +10,8 @@ import { Entries } from './entries.js';
 export const SHARE_BYTES_PER_S = 4 * 1024 * 1024;
 /** Bytes that are taken then as fast as they come, as when all plugins of a user start; they are paid back with time. */
 export const BURST_BYTES = 16 * 1024 * 1024;
+/** So many users have all of their share at a time: of more, each has a part of it, so that they take half of a processor together. */
+export const WHOLE_SHARES = 2;
 /** The cost of a list beside its bytes, in bytes: an empty one is taken and told, too. */
 const LIST_BYTES = 4 * 1024;
 const BURST_MS = (BURST_BYTES * 1_000) / SHARE_BYTES_PER_S;
@@ -67,10 +69,16 @@ export class ListShares {
       pace: new Pace(BURST_MS),
       waitedAtMs: -Infinity,
     }));
-    const cost = costMs(bytes) / this.#ports.processorShare;
+    const cost = (costMs(bytes) * this.#crowding(account, nowMs)) / this.#ports.processorShare;
     const waitMs = account.pace.book(cost, nowMs);
     if (waitMs > 0) this.#waits(account, nowMs);
     return { waitMs, giveBack: () => account.pace.giveBack(cost) };
+  }
+
+  /** By how much lists cost more because other users owe for theirs: those that use little owe at moments only. */
+  #crowding(account: Account, nowMs: number): number {
+    const owing = this.#accounts.all().filter((one) => one === account || !one.pace.isFull(nowMs));
+    return Math.max(1, owing.length / WHOLE_SHARES);
   }
 
   /** Told once for as long as it goes on. */
@@ -80,7 +88,7 @@ export class ListShares {
     if (!isNews) return;
     const mebibytes = (SHARE_BYTES_PER_S * this.#ports.processorShare) / 1024 / 1024;
     const share = `${String(Number(mebibytes.toPrecision(2)))} MiB a second`;
-    const message = `${account.who} send more bytes of lists than their share of ${share}; their lists wait for it, and only the newest of each plugin is taken`;
+    const message = `${account.who} send more bytes of lists than their share, at most ${share}; their lists wait for it, and only the newest of each plugin is taken`;
     this.#ports.events.record({ type: 'flood', reason: '', message });
   }
 }

@@ -5,6 +5,7 @@ import { uninstallFront } from '../../platform/kubelet/front-uninstall.js';
 import { systemClock } from '../../platform/time/system-clock.js';
 import { CliError, EXIT } from '../exit.js';
 import { counted } from '../../kernel/counted.js';
+import { visible } from '../../kernel/visible.js';
 import type { Terminal } from '../terminal.js';
 
 /** Adds the command. */
@@ -23,7 +24,7 @@ export function addFront(program: Command, terminal: Terminal): void {
     .action(async ({ kubeletDir, force = false }: { readonly kubeletDir: string; readonly force?: boolean }) => {
       const done = await uninstallFront(kubeletDir, force, { clock: systemClock, pause });
       if ('problem' in done) throw new CliError(EXIT.failed, done.problem);
-      for (const file of done.removed) terminal.write(`removed ${file}\n`);
+      for (const file of done.removed) terminal.write(`removed ${visible(file)}\n`);
       terminal.write(`${counted(done.removed.length, 'file')} of the broker removed from ${kubeletDir}\n`);
     });
 }

@@ -1,13 +1,14 @@
 // Takes everything of the front out of a kubelet's directories: registry entries first, because the kubelet goes by them.
 import { existsSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
-import type { Clock } from '../../kernel/clock.js';
+import { asError, type Clock } from '../../kernel/clock.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import type { PrivateFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
 import { withFolder } from './front-folder.js';
 import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_SOCKET, kubeletPaths, namesOf, type KubeletPaths } from './front-paths.js';
+import { kubeletsOwn } from './kubelets-own.js';
 import { podResourcesClient } from './pod-resources-client.js';
 
 /** The kubelet answers from its memory, but notices the end of a broker a moment later: then its answer is final. */
@@ -47,6 +48,11 @@ export async function uninstallFront(
     }
   }
   const cutOff = isForced ? [] : await goneBack(paths, ports);
+  if (typeof cutOff === 'string') {
+    return {
+      problem: `a kubelet runs here and does not say which resources it has (${cutOff}); one that it has from elsewhere by now it would lose with the registry entry of the broker: try again, stop the kubelet while you run this (its pods go on), or use --force and restart the plugins`,
+    };
+  }
   if (cutOff.length > 0) {
     const named = cutOff.slice(0, MOST_NAMED).join(', ') + (cutOff.length > MOST_NAMED ? ', …' : '');
     return {
@@ -58,20 +64,42 @@ export async function uninstallFront(
   return { removed };
 }
 
-/** Resources with an entry of ours of which the kubelet has healthy devices, although no broker serves them. */
-async function goneBack({ registry, podResources }: KubeletPaths, { clock, pause }: UninstallPorts): Promise<string[]> {
+/**
+ * Resources with an entry of ours of which the kubelet has healthy devices, although no broker serves them; or why a kubelet that runs
+ * does not say.
+ */
+async function goneBack(
+  { registry, podResources }: KubeletPaths,
+  { clock, pause }: UninstallPorts,
+): Promise<string[] | string> {
   const entries = withRegistry(registry, (_, ours) => ours);
   if (entries.length === 0) return [];
   const kubelet = podResourcesClient(podResources, { clock, guard: () => DEFAULT_GUARD });
   let had: string[] = [];
   for (let nth = 0; nth < ASKED_TIMES; nth++) {
     if (nth > 0) await pause(ASKED_EVERY_MS);
-    // A kubelet that does not answer is down, or starts: then it has nothing to lose yet.
-    const all = await kubelet.usable(ASKED_MS, new AbortController().signal).catch(() => new Set<string>());
+    let all: ReadonlySet<string>;
+    try {
+      all = await kubelet.usable(ASKED_MS, new AbortController().signal);
+    } catch (failure) {
+      // One that is down, or starts, has nothing to lose yet.
+      if (!isKubelets(podResources) || !(await answers(podResources, clock))) return [];
+      return asError(failure).message;
+    }
     had = [...all].filter((resource) => entries.includes(namesOf(resource).entry));
     if (had.length === 0) break;
   }
   return had;
+}
+
+/** Whether there is a socket of the kubelet's at a path, and not one of an ordinary user. */
+function isKubelets(file: string): boolean {
+  try {
+    kubeletsOwn(file).release();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function entriesRemoved(registry: string): string[] {

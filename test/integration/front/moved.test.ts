@@ -78,6 +78,12 @@ describe('a plugin that is moved behind the broker and back, as docs/in-front-of
       /the kubelet has example\.com\/sim from elsewhere .* stop the kubelet while you run this/,
     );
     assert.equal(losses(), lost, 'the end of the broker cut nobody off');
+    process.kill(kubelet.pid, 'SIGSTOP');
+    const unsaid = await run(uninstall);
+    process.kill(kubelet.pid, 'SIGCONT');
+    assert.equal(unsaid.code, 1);
+    assert.match(unsaid.stderr, /a kubelet runs here and does not say which resources it has .* stop the kubelet/);
+    assert.equal(losses(), lost, 'nothing was removed under a kubelet that hung');
     await kubelet.end();
     const removed = await run(uninstall);
     assert.match(removed.stdout, /^3 files of the broker removed/m);

@@ -51,6 +51,20 @@ describe('owners', () => {
     }
   });
 
+  it('are in no control group of a process that has the pid of a caller that ended', async () => {
+    const owners: AllocationPorts['owners'] = {
+      isAlive: ({ startTime }) => startTime === '2',
+      cgroupOf: () => ({ path: '/system.slice/of-root.service', inode: '5' }),
+      isPopulated: () => true,
+    };
+    const { allocations } = await allocationWorld(machineWith('g0'), { owners });
+    const ask = (startTime: string) =>
+      allocations.allocate(bound('cgroup'), { uid: 7, process: { pid: 42, startTime } }, forever());
+    const refused = await ask('1');
+    assert.equal(!refused.ok && refused.refusal.code, 'OWNER_NOT_SEEN');
+    assert.equal((await ask('2')).ok, true);
+  });
+
   it('are looked at while the look at a device node of somebody hangs', async () => {
     const machine = machineWith('g0', 'g1');
     machine.offer(GPU, 'g0', 'g1').allocate = () => Promise.resolve(WITH_NODE);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BURST_BYTES, ListShares, SHARE_BYTES_PER_S } from '../../../src/flood/list-shares.js';
+import { BURST_BYTES, ListShares, SHARE_BYTES_PER_S, WHOLE_SHARES } from '../../../src/flood/list-shares.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FloodWorld, openPacer, policySource, processOf } from '../../support/flood-world.js';
 import { RecordedEvents } from '../../support/recorders.js';
@@ -36,6 +36,31 @@ describe('the share of lists of one user', () => {
       for (let list = 0; list < 100; list += 1) assert.equal(shares.book(uid, MIB).waitMs, 0);
   });
 
+  it('is less where more than a few users send lists, so that all of them have a bound together', async () => {
+    const { clock, shares } = sharesOf();
+    const users = Array.from({ length: 8 }, (_, index) => 4001 + index);
+    const next = new Map(users.map((uid) => [uid, 0]));
+    const taken = new Map<number, number>();
+    for (let second = 0; second < 120; second += 0.1) {
+      // The burst is gone after a minute.
+      if (second < 60) taken.clear();
+      for (const uid of users) {
+        if ((next.get(uid) ?? 0) > clock.mono()) continue;
+        next.set(uid, clock.mono() + shares.book(uid, MIB).waitMs);
+        taken.set(uid, (taken.get(uid) ?? 0) + MIB);
+      }
+      await clock.advance(100);
+    }
+    const all = [...taken.values()].reduce((sum, one) => sum + one, 0) / 60;
+    const most = WHOLE_SHARES * SHARE_BYTES_PER_S;
+    assert.ok(all <= 1.1 * most && all >= 0.8 * most, `${String(all / MIB)} MiB a second`);
+    for (const one of taken.values()) assert.ok(one / 60 > (0.8 * most) / 8 && one / 60 < (1.2 * most) / 8);
+    await clock.advance(60_000);
+    let alone = 0;
+    while (shares.book(4001, MIB).waitMs === 0) alone += MIB;
+    assert.equal(alone, Math.floor(BURST_BYTES / (MIB + 4096)) * MIB, 'one that is alone again has its share');
+  });
+
   it('is so much of it as the broker has of a processor, and is told so', async () => {
     const { clock, shares, events } = sharesOf(0.2);
     let free = 0;
@@ -43,7 +68,7 @@ describe('the share of lists of one user', () => {
     assert.equal(free, Math.floor((0.2 * BURST_BYTES) / 4_096));
     await clock.advance(1_000);
     assert.ok(Math.abs(shares.book(4001, 0.2 * SHARE_BYTES_PER_S).waitMs - 5) < 6);
-    assert.match(events.all[0]?.message ?? '', /their share of 0\.8 MiB a second/);
+    assert.match(events.all[0]?.message ?? '', /their share, at most 0\.8 MiB a second/);
   });
 
   it('counts lists without a byte, too', () => {
@@ -71,7 +96,7 @@ describe('the share of lists of one user', () => {
       await clock.advance(1_000);
     }
     assert.deepEqual(events.messages('flood'), [
-      'plugins of uid 4001 send more bytes of lists than their share of 4 MiB a second; their lists wait for it, and only the newest of each plugin is taken',
+      'plugins of uid 4001 send more bytes of lists than their share, at most 4 MiB a second; their lists wait for it, and only the newest of each plugin is taken',
     ]);
     await clock.advance(600_000);
     while (shares.book(4001, MIB).waitMs === 0);
