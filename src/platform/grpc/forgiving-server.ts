@@ -1,10 +1,12 @@
 import { Server, type ServerOptions } from '@grpc/grpc-js';
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { forgetFrames } from '../http2/session-failure.js';
 import { refuseCompressed } from './uncompressed.js';
 
-/** Where grpc-js takes a call; it has no public name. */
-type TakesCalls = {
+/** Where grpc-js takes a call, and makes a server of Node's; they have no public names. */
+type Inside = {
   _streamHandler: (interceptors: unknown, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+  createHttp2Server: (credentials: unknown) => Http2Server;
 };
 
 /**
@@ -26,7 +28,7 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
  * A server that passes over calls which have ended before it looks at them: reset by their caller in the octets that
  * brought them, for example. grpc-js answers a call that is no gRPC, or of no method it knows, without looking whether
  * anybody is left, and Node throws at that where nobody can catch it: a single peer could end the process. Calls that would
- * be compressed are refused here, and headers that nobody reads are left out.
+ * be compressed are refused here, and headers that nobody reads are left out. Connections that have failed leave the memory.
  *
  * @param taken told of each call with the interceptors of its connection, by which GrpcDoor (platform/grpc/grpc-door) knows it;
  *   `go` looks at it, and has sent headers when it returns where the call is answered without any handler
@@ -37,9 +39,10 @@ export function createForgivingServer(
   taken: (interceptors: unknown, stream: ServerHttp2Stream, go: () => void) => void,
 ): Server {
   const server = new Server({ ...options, 'grpc.enable_channelz': 0 });
-  const inner = server as unknown as Partial<TakesCalls>;
-  const take = inner._streamHandler;
-  if (take === undefined) throw new Error('grpc-js takes calls in another way than this broker knows');
+  const inner = server as unknown as Partial<Inside>;
+  const { _streamHandler: take, createHttp2Server: make } = inner;
+  if (take === undefined || make === undefined)
+    throw new Error('grpc-js takes calls in another way than this broker knows');
   inner._streamHandler = (interceptors, stream, headers) => {
     if (stream.destroyed || stream.closed) stream.on('error', () => undefined);
     else {
@@ -48,6 +51,7 @@ export function createForgivingServer(
       });
     }
   };
+  inner.createHttp2Server = (of) => make.call(server, of).on('sessionError', forgetFrames);
   return server;
 }
 

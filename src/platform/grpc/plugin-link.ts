@@ -12,6 +12,7 @@ import type { Duplex } from 'node:stream';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { ClientBorder } from '../http2/client-border.js';
+import { forgetFrames } from '../http2/session-failure.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { connectFailure } from './connect-failure.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
@@ -179,7 +180,10 @@ export class PluginLink {
       maxSessionMemory: SESSION_MEGABYTES,
     });
     this.#session = session;
-    session.on('error', (failure: Error) => (this.#error ??= failure));
+    session.on('error', (failure: Error) => {
+      forgetFrames(failure);
+      this.#error ??= failure;
+    });
     session.once('close', () => this.#socket.destroy());
     session.once('remoteSettings', () => {
       this.#isUp = true;
