@@ -1,6 +1,6 @@
 // The owner of a lease: what it is bound to, and its name.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import type { LeaseOwner } from '../model/lease.js';
+import type { CgroupLife, LeaseOwner, ProcessLife } from '../model/lease.js';
 import { ownerNames } from './owner-names.js';
 import type { AllocationCaller, OwnerPort } from './ports.js';
 import type { AllocationRequest } from './request.js';
@@ -11,7 +11,7 @@ export function ownerOf(
   { process }: AllocationCaller,
   owners: OwnerPort,
 ): LeaseOwner | AllocationRefusal {
-  const cgroup = process === undefined ? undefined : owners.cgroupOf(process.pid);
+  const cgroup = process === undefined ? undefined : groupOf(process, owners);
   if (bind === 'process' && process === undefined) {
     return unseen('the calling process cannot be seen, so that no lease can be bound to it');
   }
@@ -27,6 +27,12 @@ export function ownerOf(
     ...(bind === 'process' && process !== undefined ? { process } : {}),
     ...(bind === 'cgroup' && cgroup !== undefined ? { cgroup } : {}),
   };
+}
+
+/** A caller that has ended left its connection to another process, and its pid may be anybody's by now. */
+function groupOf(process: ProcessLife, owners: OwnerPort): CgroupLife | undefined {
+  const found = owners.cgroupOf(process.pid);
+  return owners.isAlive(process) ? found : undefined;
 }
 
 function unseen(message: string): AllocationRefusal {

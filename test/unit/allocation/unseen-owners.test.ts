@@ -51,6 +51,22 @@ describe('owners', () => {
     }
   });
 
+  it('are never the control group of another process that has the pid of the caller, which has ended', async () => {
+    const machine = machineWith('g0');
+    const owners: AllocationPorts['owners'] = {
+      isAlive: ({ pid, startTime }) => machine.processes.get(pid) === startTime,
+      cgroupOf: () => ({ path: '/system.slice/of-another.service', inode: '5' }),
+      isPopulated: () => true,
+    };
+    const { allocations } = await allocationWorld(machine, { owners });
+    machine.processes.set(42, '200');
+    const caller = { uid: 7, process: { pid: 42, startTime: '100' } };
+    const given = await allocations.allocate(bound('cgroup'), caller, forever());
+    assert.equal(given.ok ? given.value.owner.name : given.refusal.code, 'OWNER_NOT_SEEN');
+    const ofKey = await allocations.allocate(bound('key'), caller, forever());
+    assert.equal(ofKey.ok && ofKey.value.owner.namespace, 'process');
+  });
+
   it('are looked at while the look at a device node of somebody hangs', async () => {
     const machine = machineWith('g0', 'g1');
     machine.offer(GPU, 'g0', 'g1').allocate = () => Promise.resolve(WITH_NODE);
