@@ -190,8 +190,8 @@ export const MUTANTS = [
   {
     title: 'the share of lists is one of the processor that the broker has',
     file: 'src/flood/list-shares.ts',
-    search: 'const cost = costMs(bytes) / this.#ports.processorShare;',
-    replace: 'const cost = costMs(bytes);',
+    search: ' / this.#ports.processorShare;\n    const waitMs',
+    replace: ';\n    const waitMs',
     test: 'unit/flood/list-shares',
   },
   {

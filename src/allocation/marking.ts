@@ -9,7 +9,7 @@ import type { LeaseIds } from './ids.js';
 import { entryOf, NO_ANSWER, type Entry, type Ledger } from './ledger.js';
 import type { AllocationCaller, AllocationPorts } from './ports.js';
 import type { AllocationRequest } from './request.js';
-import { GIVEN_UP, type Result } from './result.js';
+import { GIVEN_UP, refused, type Result } from './result.js';
 import type { Shares } from './shares.js';
 import type { Decision, Waiting } from './waiting.js';
 
@@ -33,6 +33,8 @@ export class Marking {
   readonly #parts: Parts;
   /** Requests of ordinary users about long lists, by user. */
   readonly #long = new KeyedLane();
+  /** Those in it. */
+  readonly #inLane = new Set<{ readonly user: number }>();
 
   constructor(ports: Needs, parts: Parts) {
     this.#ports = ports;
@@ -52,11 +54,12 @@ export class Marking {
     const resources = request.wants.map(({ resource }) => resource);
     const wide = shares.ofLists(uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
+    const full = (): string | undefined => shares.ofWaiting(uid, [...waiting.uids(), ...this.#usersInLane()]);
     const restMs = shares.restMs(uid, resources);
+    const crowded = restMs === 0 ? undefined : full();
+    if (crowded !== undefined) return refused('QUEUE_FULL', crowded);
     const ready =
-      restMs === 0
-        ? this.#ports.offers.prepare(resources)
-        : this.#long.run(String(userOf(uid)), () => this.#afterRest(restMs, resources, signal), signal);
+      restMs === 0 ? this.#ports.offers.prepare(resources) : this.#inTurn(userOf(uid), restMs, resources, signal);
     if (ready !== undefined) {
       await abortable(ready, signal).catch(() => undefined);
       if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
@@ -65,8 +68,23 @@ export class Marking {
       { resources, uid: userOf(uid), isStranger: strangerUser(uid, this.#ports) !== undefined },
       (isWaiting) => this.#markNow(request, owner, caller, isWaiting),
       { clock, waitMs: request.waitMs, signal },
-      () => shares.ofWaiting(uid, waiting.uids()),
+      full,
     );
+  }
+
+  /** In the line of its user: nothing else bounds how many stand there, because a call to us needs no deadline. */
+  async #inTurn(user: number, restMs: number, resources: readonly string[], signal: AbortSignal): Promise<void> {
+    const place = { user };
+    this.#inLane.add(place);
+    try {
+      await this.#long.run(String(user), () => this.#afterRest(restMs, resources, signal), signal);
+    } finally {
+      this.#inLane.delete(place);
+    }
+  }
+
+  #usersInLane(): readonly number[] {
+    return Array.from(this.#inLane, ({ user }) => user);
   }
 
   /**

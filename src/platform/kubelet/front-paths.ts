@@ -8,8 +8,8 @@ export const FRONT_FOLDER = 'plugin-broker';
 export const FRONT_MARK = '.front';
 /** Names of sockets in it: those of {@link namesOf}, and those that are not seen yet. */
 export const FRONT_SOCKET = /^(?:[0-9a-f]{16}\.sock|\.[0-9a-f]{12})$/;
-/** Entries of ours in the registry begin so. */
-export const ENTRY_PREFIX = 'plugin-broker-';
+/** Names of our entries in the registry: those of {@link namesOf}. */
+export const FRONT_ENTRY = /^plugin-broker-[0-9a-f]{16}\.sock$/;
 
 /** The kubelet's directories that plugins see. */
 export interface KubeletPaths {
@@ -43,5 +43,5 @@ export function namesOf(resource: string): {
   readonly target: string;
 } {
   const socket = `${createHash('sha256').update(resource).digest('hex').slice(0, 16)}.sock`;
-  return { socket, entry: `${ENTRY_PREFIX}${socket}`, target: path.join('..', 'plugins', FRONT_FOLDER, socket) };
+  return { socket, entry: `plugin-broker-${socket}`, target: path.join('..', 'plugins', FRONT_FOLDER, socket) };
 }

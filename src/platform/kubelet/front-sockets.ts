@@ -17,7 +17,7 @@ import { answers, listening } from '../grpc/unix-listener.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { onceATurn } from '../time/next-turn.js';
 import { withFolder } from './front-folder.js';
-import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
+import { FRONT_ENTRY, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
 
 /** The ports of the sockets. */
@@ -76,7 +76,7 @@ export class KubeletSockets implements FrontSockets {
         if (pinned.status(entry) !== undefined) {
           return `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
         }
-        const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
+        const entries = pinned.names().filter((name) => FRONT_ENTRY.test(name)).length;
         const { maxEntries, isStrangers } = this.#ports;
         const all = maxEntries();
         // By the plugin that spoke last: one that has gone meanwhile is nobody's, and may have been anybody's.

@@ -7,7 +7,7 @@ import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import type { PrivateFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
 import { withFolder } from './front-folder.js';
-import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_SOCKET, kubeletPaths, namesOf, type KubeletPaths } from './front-paths.js';
+import { FRONT_ENTRY, FRONT_FOLDER, FRONT_SOCKET, kubeletPaths, namesOf, type KubeletPaths } from './front-paths.js';
 import { kubeletsOwn } from './kubelets-own.js';
 import { podResourcesClient } from './pod-resources-client.js';
 
@@ -114,7 +114,7 @@ function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: st
   if (!existsSync(registry)) return [];
   return inDirectory(registry, (pinned) => {
     const ours = Array.from(pinned.entries(), ({ name }) => name).filter((name) => {
-      if (!name.startsWith(ENTRY_PREFIX) || pinned.status(name)?.isSymbolicLink() !== true) return false;
+      if (!FRONT_ENTRY.test(name) || pinned.status(name)?.isSymbolicLink() !== true) return false;
       return path.dirname(readlinkSync(pinned.at(name))) === path.join('..', 'plugins', FRONT_FOLDER);
     });
     return work(pinned, ours);

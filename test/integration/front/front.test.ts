@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
@@ -71,13 +71,16 @@ describe('a plugin behind the broker in front of a kubelet', { timeout: 120_000 
     await world.start();
     await eventually('the entry is there', () => readdirSync(world.kubelet.registry).length === 1);
     writeFileSync(path.join(world.kubelet.registry, 'plugin-broker-foreign.sock'), '');
+    const strange = 'plugin-broker-\u001b[31m\nremoved everything.sock';
+    symlinkSync(path.join('..', 'plugins', 'plugin-broker', 'x'), path.join(world.kubelet.registry, strange));
     const early = await run(['front', 'uninstall', '--kubelet-dir', world.kubelet.root]);
     assert.equal(early.code, 1);
     assert.match(early.stderr, /a broker still serves .*: stop it/);
     await world.broker.end('SIGTERM');
     const late = await run(['front', 'uninstall', '--kubelet-dir', world.kubelet.root]);
     assert.equal(late.code, 0, late.stderr);
-    assert.deepEqual(readdirSync(world.kubelet.registry), ['plugin-broker-foreign.sock']);
+    assert.deepEqual(readdirSync(world.kubelet.registry).sort(), [strange, 'plugin-broker-foreign.sock']);
+    assert.doesNotMatch(late.stdout, /everything/);
     assert.deepEqual(readdirSync(path.join(world.kubelet.root, 'plugins')), []);
     assert.equal(readdirSync(world.kubelet.devicePlugins).includes('plugin-broker'), false);
   });

@@ -289,6 +289,26 @@ describe('requests about a long list', () => {
     }
   });
 
+  it('wait in the share of waiting requests, also those that said they do not wait', async () => {
+    const { machine, opened } = world(20_000);
+    const { allocations } = await opened;
+    const codes: string[] = [];
+    for (let nth = 0; nth < 80; nth++)
+      void ask(allocations, request(GPU, { key: String(nth) }), STRANGER).then((code) => codes.push(code));
+    await machine.clock.advance(0);
+    assert.deepEqual(
+      codes,
+      Array.from({ length: 16 }, () => 'QUEUE_FULL'),
+    );
+    const others = [0, STRANGER + 1].map((uid) => ask(allocations, request(GPU, { key: 'other' }), uid));
+    await machine.clock.advance(20);
+    assert.deepEqual(await Promise.all(others), ['given', 'given']);
+    const another = ask(allocations, request(GPU, { key: 'another' }), STRANGER);
+    await machine.clock.advance(64 * 20);
+    assert.equal(await another, 'given');
+    allocations.stop();
+  });
+
   it('let those behind them go on when their caller hangs up', async () => {
     const ready: (() => void)[] = [];
     const prepare = () => new Promise<void>((resolve) => void ready.push(resolve));
