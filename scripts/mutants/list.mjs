@@ -188,6 +188,20 @@ export const MUTANTS = [
     test: 'unit/reconcile/owned-names',
   },
   {
+    title: 'a connection to a plugin that failed leaves the memory',
+    file: 'src/platform/grpc/plugin-link.ts',
+    search: '      forgetFrames(failure);',
+    replace: '',
+    test: 'integration/border/forgotten-sessions',
+  },
+  {
+    title: 'a connection of a caller that failed leaves the memory',
+    file: 'src/platform/grpc/forgiving-server.ts',
+    search: ".on('sessionError', forgetFrames)",
+    replace: '',
+    test: 'integration/border/forgotten-sessions',
+  },
+  {
     title: 'the share of lists is one of the processor that the broker has',
     file: 'src/flood/list-shares.ts',
     search: ' / this.#ports.processorShare;\n    const waitMs',
