@@ -118,7 +118,10 @@ const lease: fc.Arbitrary<LeaseEntry> = fc
             {
               resource: names,
               devices: fc.array(
-                fc.record({ id: names, numaNodes: fc.array(fc.maxSafeInteger(), { maxLength: 2 }) }, { noNullPrototype: true }),
+                fc.record(
+                  { id: names, numaNodes: fc.array(fc.maxSafeInteger(), { maxLength: 2 }) },
+                  { noNullPrototype: true },
+                ),
                 { maxLength: 2 },
               ),
             },

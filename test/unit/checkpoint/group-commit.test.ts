@@ -219,7 +219,9 @@ describe('group commit', () => {
     await bench.clock.settle();
     assert.equal(bench.fates.at(-1), 'c not-durable');
     assert.equal(bench.writes, 1, 'one write at a time, whatever it does');
-    assert.deepEqual(bench.failures, ['it was not on the disk after 2000 ms: the disk is slow, or the broker has too little processor time']);
+    assert.deepEqual(bench.failures, [
+      'it was not on the disk after 2000 ms: the disk is slow, or the broker has too little processor time',
+    ]);
     await bench.end();
     assert.equal(bench.failures.length, 1, 'b and c are still not on the disk');
     assert.equal(bench.writes, 2);
