@@ -14,9 +14,15 @@ const RESERVED_PART = 1 / 4;
 
 /** Looks at the descriptors of this process. */
 export class Descriptors {
-  /** How many it may have open at once (RLIMIT_NOFILE, which Node raises to the hard limit at its start). */
-  readonly limit: number = openFilesLimit();
-  readonly #enough = this.limit - Math.min(RESERVE, Math.ceil(this.limit * RESERVED_PART));
+  #limit: number | undefined;
+
+  /**
+   * How many it may have open at once (RLIMIT_NOFILE, which Node raises to the hard limit at its start). Read when it is asked for
+   * first: each question to a kubelet makes one of these, and sockets of root never ask.
+   */
+  get limit(): number {
+    return (this.#limit ??= openFilesLimit());
+  }
 
   /**
    * Whether only the reserve is left. The kernel gives the lowest free number, so the newest descriptor tells how many are open.
@@ -25,7 +31,8 @@ export class Descriptors {
    */
   areScarce(newest?: Socket): boolean {
     const fd = (newest === undefined ? undefined : descriptorOf(newest)) ?? lowestFree();
-    return fd === undefined || fd >= this.#enough;
+    const { limit } = this;
+    return fd === undefined || fd >= limit - Math.min(RESERVE, Math.ceil(limit * RESERVED_PART));
   }
 }
 
