@@ -175,7 +175,7 @@ export const MUTANTS = [
   {
     title: 'events leave room on the disk for generations',
     file: 'src/journal/spool.ts',
-    search: 'if (this.#room === undefined) return Infinity;',
+    search: 'return spareBytes(this.#room, KEPT_BYTES, KEPT_PART);',
     replace: 'return Infinity;',
     test: 'unit/journal/spool',
   },

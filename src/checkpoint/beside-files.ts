@@ -1,8 +1,8 @@
 // The files beside the checkpoint, lists and answers, before each generation: how many of them, and whether the disk has room for them.
 // They are copies of what plugins say, and leases are not: files leave room for generations.
+import { spareBytes, type DiskRoom } from '../kernel/disk-room.js';
 import type { DeviceLists } from './device-lists.js';
 import type { Draft } from './draft.js';
-import type { Room } from './file-port.js';
 import { FileTurns } from './file-turns.js';
 import type { LeaseAnswers } from './lease-answers.js';
 import type { StorePorts } from './store-ports.js';
@@ -22,7 +22,7 @@ export interface BesideFilesPorts extends Pick<
   readonly answers: LeaseAnswers;
   readonly draft: Draft;
   /** ListFiles.room (checkpoint/ports). */
-  readonly room: () => Promise<Room | undefined>;
+  readonly room: () => Promise<DiskRoom | undefined>;
 }
 
 /** Writes them. */
@@ -67,10 +67,8 @@ export class BesideFiles {
   }
 
   async #roomBytes(): Promise<number> {
-    const room = await this.#ports.room();
-    if (room === undefined) return Infinity;
     const kept = KEPT_GENERATIONS * this.#ports.file.bytes + KEPT_BYTES;
-    return room.freeBytes - Math.min(kept, room.totalBytes / KEPT_PART);
+    return spareBytes(await this.#ports.room(), kept, KEPT_PART);
   }
 
   #tell(): void {

@@ -1,4 +1,5 @@
 // Files as a port: the few operations that the durable store needs, each small enough to be cut, failed or hung alone.
+import type { DiskRoom } from '../kernel/disk-room.js';
 
 /** A file that `nodeFiles` (platform/store/node-files) opened for writing. Every method is one operation on the disk. */
 export interface OpenFile {
@@ -7,12 +8,6 @@ export interface OpenFile {
   /** Resolves when the written bytes survive a power cut (fdatasync). The name of the file may still be lost. */
   sync(): Promise<void>;
   close(): Promise<void>;
-}
-
-/** The room of a disk. */
-export interface Room {
-  readonly freeBytes: number;
-  readonly totalBytes: number;
 }
 
 /** A name in a directory. */
@@ -39,7 +34,7 @@ export interface FilePort {
   /** The bytes of a regular file; undefined for anything else, a link too, and where there is nothing. */
   sizeOf(path: string): Promise<number | undefined>;
   /** The room of the disk of a directory (statfs): free for others than root. */
-  room(path: string): Promise<Room>;
+  room(path: string): Promise<DiskRoom>;
   /** Opens a new file for writing; a file of that name is removed, and a directory is moved aside. */
   create(path: string): Promise<OpenFile>;
   /** Opens a file for writing at its end, making it where there is none. */

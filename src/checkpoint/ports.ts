@@ -1,8 +1,9 @@
 // The store's ports to the disk: one document with generations, and a folder of device lists.
+import type { DiskRoom } from '../kernel/disk-room.js';
 import type { LedgerState } from '../model/lease.js';
 import type { CheckpointView } from '../model/views.js';
 import type { Decoded } from './decode.js';
-import type { NamedEntry, Room } from './file-port.js';
+import type { NamedEntry } from './file-port.js';
 
 /** Between documents and bytes: `CheckpointCodec` (checkpoint/codec). */
 export interface Codec<T> {
@@ -52,7 +53,7 @@ export interface ListFiles {
   sizeOf(sha256: string): Promise<number | undefined>;
   remove(sha256: string): Promise<void>;
   /** The free bytes of the disk, for others than root, and all of it; undefined where it does not say. */
-  room(): Promise<Room | undefined>;
+  room(): Promise<DiskRoom | undefined>;
 }
 
 /** The result of opening the checkpoint at a start. */

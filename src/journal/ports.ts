@@ -1,10 +1,5 @@
 // The ports of the journal to the disk.
-
-/** The bytes of a disk. */
-export interface DiskRoom {
-  readonly freeBytes: number;
-  readonly totalBytes: number;
-}
+import type { DiskRoom } from '../kernel/disk-room.js';
 
 /** The file of events: `journalFile` (platform/store/journal-file). Nobody waits for it: events are a record, not a promise. */
 export interface JournalFile {

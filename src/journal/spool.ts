@@ -1,10 +1,11 @@
 // Events on their way to the file: gathered for a moment, appended in one go, and the file made small again when it has
 // grown. A disk that fails costs events, never anybody's time, and events leave room on it: leases are promises, and they are not.
 import { sleep, type Alarm, type Clock } from '../kernel/clock.js';
+import { spareBytes, type DiskRoom } from '../kernel/disk-room.js';
 import type { Log } from '../kernel/log.js';
 import type { BrokerEvent } from '../model/event.js';
 import { closedLine, eventLine } from './event-line.js';
-import type { DiskRoom, JournalFile } from './ports.js';
+import type { JournalFile } from './ports.js';
 
 /** How long events are gathered. A broker that is killed loses at most these. */
 const GATHER_MS = 50;
@@ -89,9 +90,7 @@ export class Spool {
 
   /** What may be added to the disk. */
   get #spare(): number {
-    if (this.#room === undefined) return Infinity;
-    const { freeBytes, totalBytes } = this.#room;
-    return freeBytes - Math.min(KEPT_BYTES, totalBytes / KEPT_PART);
+    return spareBytes(this.#room, KEPT_BYTES, KEPT_PART);
   }
 
   async #look(): Promise<void> {

@@ -1,5 +1,6 @@
 import path from 'node:path';
-import type { FilePort, NamedEntry, OpenFile, Room } from '../../src/checkpoint/file-port.js';
+import type { FilePort, NamedEntry, OpenFile } from '../../src/checkpoint/file-port.js';
+import type { DiskRoom } from '../../src/kernel/disk-room.js';
 
 /** The fate of one operation that is not done. */
 export type Fault = 'ENOSPC' | 'EROFS' | 'EIO' | 'EMFILE' | 'EACCES' | 'hang';
@@ -34,7 +35,7 @@ export class FakeDisk implements FilePort {
   mostOutstanding = 0;
 
   /** The room it says that it has. */
-  space: Room = { freeBytes: 2 ** 40, totalBytes: 2 ** 40 };
+  space: DiskRoom = { freeBytes: 2 ** 40, totalBytes: 2 ** 40 };
 
   /** Fails or hangs the operation with this number, counted from 1. */
   failAt(number: number, fault: Fault): void {
@@ -154,7 +155,7 @@ export class FakeDisk implements FilePort {
     ]);
   }
 
-  room(folder: string): Promise<Room> {
+  room(folder: string): Promise<DiskRoom> {
     return this.#operation(`room ${folder}`, () => this.space);
   }
 
