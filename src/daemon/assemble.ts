@@ -3,7 +3,7 @@ import path from 'node:path';
 import { CheckpointCodec } from '../checkpoint/codec.js';
 import { emptyDocument } from '../checkpoint/document.js';
 import type { LiveConfig } from '../config/live-config.js';
-import { FramePaces } from '../flood/frame-paces.js';
+import { ReadPaces } from '../flood/read-paces.js';
 import { RefusalSummary } from '../flood/refusal-summary.js';
 import { Journal } from '../journal/journal.js';
 import type { Surroundings } from '../kernel/surroundings.js';
@@ -19,6 +19,7 @@ import { journalFile } from '../platform/store/journal-file.js';
 import { LowdbFile } from '../platform/store/lowdb-file.js';
 import { nodeFiles } from '../platform/store/node-files.js';
 import { uptimeMs } from '../platform/time/boot.js';
+import { nextTurn } from '../platform/time/next-turn.js';
 import { Daemon, type DaemonParts } from './daemon.js';
 import { Drivers } from './drivers.js';
 import { guardPlugins } from '../platform/grpc/guarding.js';
@@ -47,13 +48,13 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const paths = pluginSockets(settings.paths, rest.self.uid);
   const refusals = new RefusalSummary(log, clock, own);
   const isEnforced = (): boolean => live.flood.mode === 'enforce';
-  const { of: frames } = new FramePaces({ ...own, now: () => clock.mono(), isEnforced });
+  const { of: reads } = new ReadPaces({ ...own, now: () => clock.mono(), isEnforced, nextTurn });
   const guarding = guardPlugins({
     clock,
     log: refusals,
     events: journal,
     guard: () => settings.guard,
-    ...{ ...own, frames },
+    ...{ ...own, reads },
     count: (what) => metrics.connection(what),
   });
   return new Daemon({
@@ -61,7 +62,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     ...{ live, clock, random, log, metrics, journal },
     refusals,
     guarding,
-    frames,
+    reads,
     bootId,
     bootMs: uptimeMs,
     openLimiter: bottleneckLimiters(clock),

@@ -17,7 +17,7 @@ import { StandardServices } from '../platform/grpc/standard-services.js';
 import { Descriptors } from '../platform/process/descriptors.js';
 import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
-import type { FramePaces } from '../flood/frame-paces.js';
+import type { ReadPaces } from '../flood/read-paces.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import type { Border } from '../platform/http2/border.js';
 import { openBorders } from '../platform/http2/borders.js';
@@ -40,8 +40,8 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   readonly rescanned?: () => void;
   /** The guards of connections to plugins. */
   readonly guarding: Guarding;
-  /** The pace of frames and reads that no call earns, of connections to us. */
-  readonly frames: FramePaces['of'];
+  /** How ordinary users are read. */
+  readonly reads: ReadPaces['of'];
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
   readonly degraded: (
     what: Parameters<SocketListenerPorts['degraded']>[0] | Parameters<PodResourcesParts['degraded']>[0] | 'descriptors',
@@ -120,9 +120,9 @@ export class Broker {
 
   /** Guards the connections to one socket. */
   newGate(count = this.#parts.countConnection): ConnectionGate<Socket, Border> {
-    const { live, clock, log, events, peers, userOf, self, frames, connections: budget } = this.#parts;
+    const { live, clock, log, events, peers, userOf, self, reads, connections: budget } = this.#parts;
     return new ConnectionGate({
-      ...{ clock, log, events, peers, budget, ownUid: self.uid, userOf, frames, count },
+      ...{ clock, log, events, peers, budget, ownUid: self.uid, userOf, reads, count },
       reserve: this.#reserve,
       openBorder: openBorders(live.settings.guard, clock),
     });

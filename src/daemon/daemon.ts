@@ -65,7 +65,7 @@ export interface DaemonParts extends Surroundings {
   readonly drivers: Drivers;
   readonly countConnection: BrokerParts['countConnection'];
   readonly guarding: BrokerParts['guarding'];
-  readonly frames: BrokerParts['frames'];
+  readonly reads: BrokerParts['reads'];
   /** The log of refusals, which tells like refusals once. Closed with the daemon. */
   readonly refusals: RefusalSummary;
   /** The phase changed, or the degraded areas: `serve` (serve.ts) passes it to `tellSystemd` (platform/systemd/notifier). */

@@ -1,7 +1,7 @@
 // The way of an accepted connection before its first byte is read: its caller is identified, its budget checked, the border put
 // before it.
 import type { Surroundings } from '../kernel/surroundings.js';
-import type { CallTurns, FramePace } from '../model/call-turns.js';
+import type { CallTurns, ReadPace } from '../model/call-turns.js';
 import type { ConnectionEnd } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
 import type { GuardedConnection } from '../model/guarded-connection.js';
@@ -59,14 +59,14 @@ export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 
     /** Closes an idle connection of the largest holder; false: nobody holds so much. */
     makeRoom(caller: Caller | undefined): boolean;
   };
-  /** The pace of frames that no call earns: `FramePaces.of` (flood/frame-paces). */
-  readonly frames: (uid: number | undefined, process?: string) => FramePace | undefined;
+  /** How a user is read: `ReadPaces.of` (flood/read-paces). */
+  readonly reads: (uid: number | undefined, process?: string) => ReadPace | undefined;
   /** Puts a border before a connection; `ended` is told when that ends it. `openBorders` (platform/http2/borders) makes it. */
   readonly openBorder: (
     socket: Socket,
     ended: (end: ConnectionEnd) => void,
     turns: CallTurns | undefined,
-    frames: FramePace | undefined,
+    reads: ReadPace | undefined,
   ) => Border;
   /** Counts accepted, refused and ended connections: BrokerMetrics.connection (platform/metrics/broker-metrics). */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
@@ -162,8 +162,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
     };
-    const frames = caller && this.#ports.frames(caller.uid, processKey(caller));
-    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller), frames);
+    const reads = caller && this.#ports.reads(caller.uid, processKey(caller));
+    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller), reads);
     const afterRefusals = this.#paces.afterRefusals(caller);
     const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);

@@ -1,4 +1,4 @@
-// The turns in which calls of one process or user are taken up, and the pace of its frames and reads.
+// The turns in which calls of one process or user are taken up, and how it is read.
 
 /** The turns of callers that share them. CallPaces (flood/call-paces) gives them. */
 export interface CallTurns {
@@ -8,8 +8,15 @@ export interface CallTurns {
   book(): number;
 }
 
-/**
- * Told of so many frames and reads that no call earned, says for how many milliseconds their connection is not read:
- * `FramePaces.of` (flood/frame-paces) makes it.
- */
-export type FramePace = (count: number) => number;
+/** How what an ordinary user sends is read, over all its connections: `ReadPaces.of` (flood/read-paces) makes it. */
+export interface ReadPace {
+  /** Told of so many frames and reads that no call earned. Returns for how many milliseconds their connection is not read. */
+  unearned(count: number): number;
+  /**
+   * Takes a turn for a piece of so many octets that was read of one connection, which is not to be read on before.
+   *
+   * @param turnHasCome called once, unless it has now
+   * @returns whether it has come now
+   */
+  takeUp(bytes: number, turnHasCome: () => void): boolean;
+}

@@ -74,7 +74,7 @@ export async function startTestBroker(
       makeRoom: () => false,
       admit: () => ({ ok: true, release: () => undefined }),
     },
-    frames: () => undefined,
+    reads: () => undefined,
     roster: new Roster(systemClock, { ownUid: process.getuid?.() ?? 0, userOf: (uid) => uid }),
     inventory: new Inventory({ decode: decodeList, live: settings, metrics: noMetrics }),
     peers: {

@@ -1,7 +1,7 @@
 // The guard before plugins that we call: the same budgets as before those that call us, and an exceeding is reported.
 import { Paces } from '../../kernel/paces.js';
 import type { Surroundings } from '../../kernel/surroundings.js';
-import type { FramePace } from '../../model/call-turns.js';
+import type { ReadPace } from '../../model/call-turns.js';
 import type { EventSink } from '../../model/event.js';
 import { strangerUser, type UserFacts } from '../../model/ids.js';
 import type { GuardSettings } from '../../model/settings.js';
@@ -19,19 +19,19 @@ export interface GuardingPorts extends Pick<Surroundings, 'clock' | 'log'>, User
   readonly events: EventSink;
   /** `guard` of the configuration: `assemble` (daemon/assemble) reads it. */
   readonly guard: () => GuardSettings;
-  /** The pace of frames and reads that no call earns: `FramePaces.of` (flood/frame-paces). */
-  readonly frames: (uid: number | undefined) => FramePace | undefined;
+  /** How a user is read: `ReadPaces.of` (flood/read-paces). */
+  readonly reads: (uid: number | undefined) => ReadPace | undefined;
   /** Counted for metrics: BrokerMetrics.connection (platform/metrics/broker-metrics). */
   readonly count: (what: 'ended') => void;
 }
 
 /** Guards connections that the broker opens. */
-export function guardPlugins({ clock, log, events, guard, ownUid, userOf, frames, count }: GuardingPorts): Guarding {
+export function guardPlugins({ clock, log, events, guard, ownUid, userOf, reads, count }: GuardingPorts): Guarding {
   const comebacks = new Paces<number>(COMEBACKS);
   return {
     clock,
     guard,
-    frames,
+    reads,
     comebackMs: (uid) => {
       const user = strangerUser(uid, { ownUid, userOf });
       return user === undefined ? 0 : comebacks.book(user, clock.mono()).waitMs;

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { credentials, type ChannelCredentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
-import type { FramePace } from '../../model/call-turns.js';
+import type { ReadPace } from '../../model/call-turns.js';
 import type { GuardSettings } from '../../model/settings.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { ClientBorder } from '../http2/client-border.js';
@@ -24,8 +24,8 @@ export interface Guarding {
   readonly guard: () => GuardSettings;
   /** The peer exceeded one of them; its connection has ended. `uid`: of the owner of its socket, where that is known. */
   readonly onEnd?: (end: ConnectionEnd, target: string, uid?: number) => void;
-  /** The pace of frames and reads of a peer that no call earns, by the uid of its socket; absent, or undefined: any. */
-  readonly frames?: (uid: number | undefined) => FramePace | undefined;
+  /** How a peer is read, by the uid of its socket; absent, or undefined: as it comes. */
+  readonly reads?: (uid: number | undefined) => ReadPace | undefined;
   /**
    * Takes the turn of dialling a driver of this uid again after its connection ended. Returns in how many milliseconds it is; absent: at once.
    */

@@ -165,11 +165,11 @@ export class PluginLink {
   }
 
   #connected(): void {
-    const { clock, guard, onEnd, frames } = this.#guarding;
+    const { clock, guard, onEnd, reads } = this.#guarding;
     const border: Duplex = new ClientBorder(this.#socket, {
       guard: guard(),
       clock,
-      frames: frames?.(this.#uid),
+      reads: reads?.(this.#uid),
       onEnd: (end) => {
         this.#fault = end;
         onEnd?.(end, this.#target, this.#uid);

@@ -1,7 +1,7 @@
 // The border between an accepted socket and the HTTP/2 server: repairs old clients' requests, ends connections over budget.
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
-import type { CallTurns, FramePace } from '../../model/call-turns.js';
+import type { CallTurns, ReadPace } from '../../model/call-turns.js';
 import type { ConnectionEnd, ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { BorderStream } from './border-stream.js';
@@ -17,6 +17,7 @@ import { Outbound } from './outbound.js';
 import { Outlet } from './outlet.js';
 import { Retirement } from './retirement.js';
 import { Throttle } from './throttle.js';
+import { readInTurns } from './turned-reads.js';
 
 /** The options of a border besides the socket. */
 export interface BorderOptions {
@@ -31,8 +32,8 @@ export interface BorderOptions {
   readonly onEnd: (end: ConnectionEnd) => void;
   /** The turns that calls take; without them each passes at once. */
   readonly turns?: CallTurns | undefined;
-  /** The pace of frames and reads that no call earns; without one they are read as they come. */
-  readonly frames?: FramePace | undefined;
+  /** How the peer is read; without one as it comes. */
+  readonly reads?: ReadPace | undefined;
 }
 
 /** A passed deadline is looked at again: when our own loop was late, octets that came in time still wait in the kernel. */
@@ -77,7 +78,7 @@ export class Border extends BorderStream {
     this.#outlet = new Outlet(socket, () => this.#sent());
     this.#throttle = new Throttle(this.#brake, this.#inbound, this.#alarm, () => options.clock.mono());
     if (options.turns !== undefined) this.#inbound.paceBy(options.turns);
-    socket.on('data', (chunk: Buffer) => this.#received(chunk));
+    readInTurns(socket, this.#brake, options.reads, (chunk) => this.#received(chunk));
     socket.on('end', () => this.#peerClosed());
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
@@ -155,7 +156,7 @@ export class Border extends BorderStream {
       const passing = this.#inbound.take(chunk, now);
       if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);
       const unearned = this.#guard.takeUnearned();
-      if (unearned > 0) this.readLater(this.#options.frames?.(unearned) ?? 0);
+      if (unearned > 0) this.readLater(this.#options.reads?.unearned(unearned) ?? 0);
       this.#expect(now);
       this.#goOnRetiring(now);
     } catch (fault) {

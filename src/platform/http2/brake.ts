@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
 /** Why a socket is not read at the moment; any of them holds it. */
-export const HOLD = { SERVER_FULL: 1, ANSWERS_UNREAD: 2, THROTTLED: 4, NOT_YET: 8 } as const;
+export const HOLD = { SERVER_FULL: 1, ANSWERS_UNREAD: 2, THROTTLED: 4, NOT_YET: 8, NO_TURN: 16 } as const;
 
 /** Pauses a socket as long as at least one reason holds. */
 export class Brake {

@@ -10,6 +10,7 @@ import { PeerFault } from './fault.js';
 import { Guard } from './guard.js';
 import { LazyAlarm } from './lazy-alarm.js';
 import { joinSmall, writeTogether } from './pieces.js';
+import { readInTurns } from './turned-reads.js';
 
 /**
  * The client's side of a guarded connection, for the HTTP/2 client in place of the socket. It emits no error: a connection that
@@ -38,7 +39,7 @@ export class ClientBorder extends BorderStream {
     this.#asked = new Asked(this.#answers, this.#guard);
     this.#brake = new Brake(socket, () => options.clock.mono());
     this.#alarm = new LazyAlarm(options.clock, () => this.#check());
-    socket.on('data', (chunk: Buffer) => this.#received(chunk));
+    readInTurns(socket, this.#brake, options.reads, (chunk) => this.#received(chunk));
     socket.on('end', () => this.push(null));
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
@@ -74,7 +75,7 @@ export class ClientBorder extends BorderStream {
       const passing = this.#answers.take(chunk, now);
       if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);
       const unearned = this.#guard.takeUnearned();
-      if (unearned > 0) this.#readLater(this.#options.frames?.(unearned) ?? 0, now);
+      if (unearned > 0) this.#readLater(this.#options.reads?.unearned(unearned) ?? 0, now);
       const { blockSince } = this.#answers;
       if (blockSince !== undefined) this.#alarm.ringAt(blockSince + this.#options.guard.headersMs);
     } catch (fault) {

@@ -1,7 +1,7 @@
 // Device lists as the inventory, the checkpoint and the views take them: bytes to a sum, to a count, to devices.
 import type { ListDecoder } from '../../inventory/inventory.js';
 import type { Device } from '../../model/device.js';
-import { nextTurn } from '../time/next-turn.js';
+import { nextTurn, oneATurn } from '../time/next-turn.js';
 import { decodeDeviceList, hashDeviceList } from './device-list.js';
 import { DeviceListReader, DeviceMaker, readDevices } from './device-list-reader.js';
 import { WireError } from './wire-error.js';
@@ -9,9 +9,14 @@ import { WireError } from './wire-error.js';
 /** Devices that one part has: each takes some microseconds. */
 const PART = 512;
 
+/** Of the slices of all lists one has a turn of the loop: hundreds of plugins send theirs at one moment. */
+const ownTurn = oneATurn();
+
 /** Checks, sums up and names one list, giving way to others while it is long. */
 export const decodeList: ListDecoder = async (raw, maxDevices, signal) => {
-  const slicing = { yieldTurn: nextTurn, signal };
+  const slicing = { yieldTurn: ownTurn, signal };
+  await ownTurn();
+  signal.throwIfAborted();
   const read = await decodeDeviceList(raw, maxDevices, slicing);
   if (read.ok) return { ok: true, summary: read.summary, sha256: await hashDeviceList(raw, slicing) };
   return { ok: false, code: read.tooLarge ? 'LIST_TOO_LARGE' : 'REQUEST_INVALID', sentence: read.message };

@@ -23,7 +23,7 @@ describe('one process that connects in a loop', { skip: loadLibc() === undefined
     const gate = new ConnectionGate<Socket, never>({
       ...{ clock, log, events, budget, peers: new Peers() },
       ...{ reserve: { hasRoom: () => true }, ownUid: -1, userOf: (uid) => uid },
-      frames: () => undefined,
+      reads: () => undefined,
       openBorder: () => assert.fail('it was let in'),
       count: (what) => void counted.push(what),
     });

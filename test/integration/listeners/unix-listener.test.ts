@@ -12,6 +12,7 @@ import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
 import { settings } from '../../support/http2/raw-peer.js';
+import { resting } from '../../support/http2/read-pace.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('a listener whose path leads to its successor', () => {
@@ -111,8 +112,8 @@ describe('a connection that is paused', () => {
       void singly(one, OCTETS).then(() => (isSent = true));
     }).listen(file);
     const connect = t.mock.method(Socket.prototype, 'connect');
-    const frames = () => () => 60_000;
-    const link = new PluginLink(file, file, { clock: systemClock, guard: () => guardSettings, frames });
+    const reads = () => resting(() => 60_000);
+    const link = new PluginLink(file, file, { clock: systemClock, guard: () => guardSettings, reads });
     t.after(() => {
       link.close();
       plugin?.destroy();

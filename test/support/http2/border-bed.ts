@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { FramePace } from '../../../src/model/call-turns.js';
+import type { ReadPace } from '../../../src/model/call-turns.js';
 import type { GuardSettings } from '../../../src/model/settings.js';
 import { Border } from '../../../src/platform/http2/border.js';
 import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
@@ -24,14 +24,14 @@ export class BorderBed {
   readonly answered: Buffer[] = [];
   isServerEnded = false;
 
-  constructor(guard: Partial<GuardSettings> = {}, frames?: FramePace) {
+  constructor(guard: Partial<GuardSettings> = {}, reads?: ReadPace) {
     const [client, socket] = memoryPair();
     this.client = client;
     this.socket = socket;
     this.border = new Border(socket, {
       guard: { ...guardSettings, ...guard },
       clock: this.clock,
-      frames,
+      reads,
       onEnd: (end) => this.ends.push(end),
     });
     this.client.on('error', () => undefined);

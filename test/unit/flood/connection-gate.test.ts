@@ -48,7 +48,7 @@ class World {
       debug: () => undefined,
     },
     events: { record: () => undefined },
-    frames: () => undefined,
+    reads: () => undefined,
     openBorder: (socket, onEnd, turns) => {
       this.borders += 1;
       const guard = { ...guardSettings, pings: 10, idleMs: 1_000 };

@@ -77,7 +77,7 @@ describe('lists, and connections to plugins that are cut off', () => {
       guard: () => {
         throw new Error('not asked');
       },
-      frames: () => undefined,
+      reads: () => undefined,
       count: () => undefined,
     });
     guarding.onEnd?.({ code: 'FRAME_FLOOD', message: 'too many frames' }, '/evil/x.sock', STRANGER);

@@ -13,7 +13,7 @@ describe('the turns of dialling drivers again', () => {
     userOf: (uid) => (uid >= 100_000 ? 4001 : uid),
     events: { record: () => undefined },
     guard: () => DEFAULT_GUARD,
-    frames: () => undefined,
+    reads: () => undefined,
     count: () => undefined,
   }).comebackMs;
   const waits = (uid: number, times: number): number[] => Array.from({ length: times }, () => comebackMs?.(uid) ?? NaN);

@@ -7,6 +7,7 @@ import { BorderBed, framesOf, trailers } from '../../../support/http2/border-bed
 import { guardSettings } from '../../../support/http2/guard-settings.js';
 import { HpackClient } from '../../../support/http2/hpack-client.js';
 import { message, number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
+import { HeldTurns, resting } from '../../../support/http2/read-pace.js';
 
 const PING = encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8));
 
@@ -103,7 +104,12 @@ void describe('the border', () => {
 
   void it('is not read for as long as the pace of frames and reads that no call earned says', async () => {
     const told: number[] = [];
-    const bed = await new BorderBed({}, (count) => told.push(count) * 500).serve().greet();
+    const bed = await new BorderBed(
+      {},
+      resting((count) => told.push(count) * 500),
+    )
+      .serve()
+      .greet();
     await bed.send(Buffer.concat(Array.from({ length: 28 }, () => PING)));
     assert.deepEqual(told, []);
     await bed.send(Buffer.concat(Array.from({ length: 6 }, () => PING)));
@@ -118,6 +124,26 @@ void describe('the border', () => {
     assert.equal(bed.servedBytes.length, before + PING.length);
     assert.deepEqual(told, [6, 7]);
     bed.border.destroy();
+  });
+
+  void it('takes up each read in its turn, and reads nothing before', async () => {
+    const turns = new HeldTurns();
+    const bed = new BorderBed({}, turns).serve();
+    await bed.send(PREFACE, settings());
+    await bed.answer(settings());
+    assert.deepEqual([bed.servedBytes.length, turns.waiting.length], [0, 1]);
+    // Nobody is late whose turn has not come.
+    await bed.pass(2 * guardSettings.prefaceMs);
+    assert.deepEqual(bed.codes, []);
+    while (turns.waiting.length > 0) {
+      turns.waiting.shift()?.();
+      await bed.settle();
+    }
+    assert.deepEqual(bed.servedBytes, Buffer.concat([PREFACE, settings()]));
+    await bed.send(PING);
+    bed.border.destroy();
+    turns.waiting.shift()?.();
+    assert.equal(bed.servedBytes.length, PREFACE.length + settings().length);
   });
 
   void it('takes no more from the server, and reads no more, while the client does not read', async () => {
@@ -402,7 +428,12 @@ void describe('a throttled border', () => {
   });
 
   void it('has deadlines where it is held back after each read', async () => {
-    const bed = await new BorderBed({ halfOpenMs: 1000 }, () => 500).serve().greet();
+    const bed = await new BorderBed(
+      { halfOpenMs: 1000 },
+      resting(() => 500),
+    )
+      .serve()
+      .greet();
     const junk = Buffer.concat(Array.from({ length: 120 }, () => encodeFrame(0x42, 0, 0, Buffer.alloc(0))));
     await bed.send(Buffer.concat(encodeHeaders(0, 1, requestBlock('/raw'))), junk);
     for (let looks = 0; looks < 6 && bed.codes.length === 0; looks++) {

@@ -1,0 +1,21 @@
+import type { ReadPace } from '../../../src/model/call-turns.js';
+
+/** A pace that takes up each read at once, and then rests. @param unearned as in ReadPace */
+export function resting(unearned: ReadPace['unearned']): ReadPace {
+  return { unearned, takeUp: () => true };
+}
+
+/** A pace in which no read has its turn before the test says so. */
+export class HeldTurns implements ReadPace {
+  /** The reads that wait, in their order; each is called for its turn. */
+  readonly waiting: (() => void)[] = [];
+
+  unearned(): number {
+    return 0;
+  }
+
+  takeUp(_bytes: number, turnHasCome: () => void): boolean {
+    this.waiting.push(turnHasCome);
+    return false;
+  }
+}
