@@ -6,6 +6,7 @@ import type { FoundSocket, PinnedSocket } from '../model/plugin.js';
 import { isTransient } from '../model/reasons.js';
 import type { RefusedSockets } from '../model/registration.js';
 import type { DiscoverySpace, RegistryPort } from './ports.js';
+import { noRoom } from './no-room.js';
 
 /** The listener of sockets: RegistrySockets (reconcile/registry-sockets). */
 export interface DiscoveryEvents {
@@ -192,19 +193,12 @@ export class Discovery {
       withExcess += count;
     }
     const isStranger = !isTrusted(owner);
-    const isEntitled = !isStranger || ((this.#byOwner.get(owner) ?? 0) < share && others < 3 * share);
+    const hasShare = (this.#byOwner.get(owner) ?? 0) < share;
+    const isEntitled = !isStranger || (hasShare && others < 3 * share);
     const isFull = this.#known.size + this.#unusable.size >= maxSockets || (isStranger && withExcess >= 3 * share);
     if (isEntitled && (!isFull || this.#giveWay(share, isTrusted))) return true;
-    if (isEntitled)
-      this.#crowd(
-        'all',
-        `plugins_registry holds more sockets than discovery.maxSockets (${String(maxSockets)}): further ones, ${path} for example, are not looked at; remove what nobody listens on, or raise it`,
-      );
-    else
-      this.#crowd(
-        String(owner),
-        `plugins_registry holds too many sockets of uid ${String(owner)}: it may have ${String(share)}, a quarter of discovery.maxSockets, and further ones of it are not looked at; find what makes them, or raise it`,
-      );
+    const full = isEntitled ? 'all' : hasShare ? 'ordinary' : 'own';
+    this.#crowd(...noRoom({ path, owner, maxSockets, share, full }));
     return false;
   }
 

@@ -7,12 +7,13 @@ import {
   type ClientHttp2Stream,
   type OutgoingHttpHeaders,
 } from 'node:http2';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { ClientBorder } from '../http2/client-border.js';
 import { forgetFrames } from '../http2/session-failure.js';
+import { dialUnix } from '../peer/passed-descriptors.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { connectFailure } from './connect-failure.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
@@ -53,7 +54,7 @@ export class PluginLink {
     this.#guarding = guarding;
     this.#uid = uid;
     this.#target = target;
-    this.#socket = new Socket({ allowHalfOpen: false, ...NO_READ_AHEAD }).connect(dialPath);
+    this.#socket = dialUnix(dialPath, { allowHalfOpen: false, ...NO_READ_AHEAD });
     this.#socket.once('connect', () => this.#connected());
     this.#socket.on('error', (failure: NodeJS.ErrnoException) => {
       // Later failures are reported by the border and the end of the session.

@@ -1,12 +1,13 @@
 // Our own unix listener. It binds in a private folder and is moved into place, because others may write the directory, because
 // closing a Node listener unlinks the path it was bound to, even if another process owns that path by then, and because plugins
 // wait for the name to appear.
-import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { sleep, type Clock } from '../../kernel/clock.js';
 import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
+import { dialUnix, takeNoDescriptors } from '../peer/passed-descriptors.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 import { slices } from '../time/slices.js';
@@ -204,7 +205,7 @@ async function checkFree(place: SocketPlace, clock: Clock, replaces: ListenerOpt
 /** Whether somebody accepts connections at a path. */
 export function answers(socketPath: string, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
-    const probe = createConnection(socketPath);
+    const probe = dialUnix(socketPath);
     const alarm = clock.alarm(ANSWER_WITHIN_MS, () => settle(false));
     const settle = (does: boolean): void => {
       alarm.cancel();
@@ -216,12 +217,13 @@ export function answers(socketPath: string, clock: Clock): Promise<boolean> {
   });
 }
 
-/** Binds a socket. @throws NodeJS.ErrnoException */
+/** Binds a socket, which takes no descriptors that peers pass. @throws NodeJS.ErrnoException */
 export function listening(server: Server, bindPath: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ path: bindPath, backlog: BACKLOG }, () => {
       server.off('error', reject);
+      takeNoDescriptors(server);
       resolve();
     });
   });

@@ -20,6 +20,9 @@ const SOCK_NONBLOCK = 0o4000;
 const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
+/** Linux 6.16 and later: whether a socket takes descriptors that a peer passes. */
+const SO_PASSRIGHTS = 83;
+const NO = Buffer.alloc(4);
 const MSG_NOSIGNAL = 0x4000;
 /** struct ucred: pid, uid, gid, 32 bits each. */
 const UCRED_BYTES = 12;
@@ -61,6 +64,13 @@ export interface Libc {
   close(fd: number): void;
   /** The same at one of TCP, with its peer: a fifth of the time that an accepted `Socket` and `uidOfTcp` take. */
   acceptTcp(listening: number): AcceptedTcp | Failed;
+  /**
+   * A peer of this unix socket, or of one that is accepted at it, can pass no descriptors from now on: its sendmsg fails. Failed with
+   * ENOPROTOOPT where the kernel is older than Linux 6.16.
+   */
+  takeNoDescriptors(fd: number): Failed | undefined;
+  /** Makes a unix socket that takes no descriptors, to be connected: its descriptor, which is the caller's to close. */
+  socketWithoutDescriptors(): number | Failed;
   /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
   /**
@@ -87,6 +97,7 @@ class KoffiLibc implements Libc {
   readonly #acceptFrom: Call;
   readonly #getsockopt: Call;
   readonly #getsockname: Call;
+  readonly #setsockopt: Call;
   readonly #sendto: Call;
   readonly #recv: Call;
   readonly #close: Call;
@@ -103,6 +114,7 @@ class KoffiLibc implements Libc {
     this.#acceptFrom = libc.func('int accept4(int, _Out_ uint8_t *, _Inout_ uint32_t *, int)');
     this.#getsockopt = libc.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint32_t *)');
     this.#getsockname = libc.func('int getsockname(int, _Out_ uint8_t *, _Inout_ uint32_t *)');
+    this.#setsockopt = libc.func('int setsockopt(int, int, int, const uint8_t *, uint32_t)');
     this.#sendto = libc.func('intptr_t sendto(int, const uint8_t *, size_t, int, const uint8_t *, uint32_t)');
     this.#recv = libc.func('intptr_t recv(int, _Out_ uint8_t *, size_t, int)');
     this.#close = libc.func('int close(int)');
@@ -132,8 +144,21 @@ class KoffiLibc implements Libc {
     return { fd, address: addressIn(other), uid: isKnown ? this.#uidOf(inetDiagOf(other, own)) : undefined };
   }
 
+  takeNoDescriptors(fd: number): Failed | undefined {
+    return this.#setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, NO, NO.length) === 0 ? undefined : this.#failed();
+  }
+
+  socketWithoutDescriptors(): number | Failed {
+    const fd = this.#socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return this.#failed();
+    const failed = this.takeNoDescriptors(fd);
+    if (failed !== undefined) this.#close(fd);
+    return failed ?? fd;
+  }
+
   listenerAt(path: string): Credentials | Failed {
     return this.#withSocket(SOCK_STREAM, path, (fd, address) => {
+      this.takeNoDescriptors(fd);
       if (this.#connect(fd, address, address.length) !== 0) return this.#failed();
       return this.peerOf(fd);
     });

@@ -1,4 +1,4 @@
-// A process as the system shows it in /proc/PID/stat (proc_pid_stat(5)).
+// A process as the system shows it in proc_pid_stat(5).
 import { readFileSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 
@@ -25,9 +25,13 @@ export function procStat(pid: number): ProcStat | undefined {
   return typeof seen === 'string' ? undefined : seen;
 }
 
-/** The user whose rights a process has (its effective uid); undefined where there is none, or it may not be seen. */
-export function procUid(pid: number): number | undefined {
-  const status = ifPossible(() => readFileSync(`/proc/${String(pid)}/status`, 'latin1')) ?? '';
+/**
+ * The user whose rights a process has (its effective uid); undefined where there is none, or it may not be seen.
+ *
+ * @param proc where proc(5) is mounted
+ */
+export function procUid(pid: number, proc = '/proc'): number | undefined {
+  const status = ifPossible(() => readFileSync(`${proc}/${String(pid)}/status`, 'latin1')) ?? '';
   const [, uid] = /^Uid:\s+\d+\s+(\d+)/m.exec(status) ?? [];
   return uid === undefined ? undefined : Number(uid);
 }
@@ -40,7 +44,8 @@ export function procUid(pid: number): number | undefined {
  */
 export function lookAtProcess(pid: number, proc = '/proc'): ProcStat | 'gone' | 'unseen' {
   try {
-    return statOf(readFileSync(`${proc}/${String(pid)}/stat`, 'utf8'));
+    // That of its first thread says the same of it, where /proc/PID/stat sums up all threads: 10 ms for 30,000 of them.
+    return statOf(readFileSync(`${proc}/${String(pid)}/task/${String(pid)}/stat`, 'utf8'));
   } catch (failure) {
     return GONE.has((failure as NodeJS.ErrnoException).code) ? 'gone' : 'unseen';
   }

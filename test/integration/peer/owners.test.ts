@@ -18,8 +18,9 @@ const zombie = (threads: number): string =>
 function machine(...mounts: readonly string[]) {
   const root = tempDir();
   const places = { proc: path.join(root, 'proc'), mounts: mounts.map((mount) => path.join(root, mount)) };
-  for (const directory of [path.join(places.proc, String(PID)), ...places.mounts])
-    mkdirSync(directory, { recursive: true });
+  const process = path.join(places.proc, String(PID));
+  const thread = path.join(process, 'task', String(PID));
+  for (const directory of [thread, ...places.mounts]) mkdirSync(directory, { recursive: true });
   const group = (name: string | Buffer, mount = places.mounts[0] ?? ''): Buffer => {
     const at = Buffer.concat([Buffer.from(mount), Buffer.from(name)]);
     mkdirSync(at, { recursive: true });
@@ -33,7 +34,7 @@ function machine(...mounts: readonly string[]) {
     group,
     port: ownersIn(places),
     shows: (file: 'cgroup' | 'stat', text: string | Buffer) =>
-      writeFileSync(path.join(places.proc, String(PID), file), text),
+      writeFileSync(path.join(file === 'stat' ? thread : process, file), text),
   };
 }
 
@@ -141,7 +142,7 @@ describe('processes that own leases', () => {
     const { proc, port } = machine('cgroup');
     assert.equal(port.isAlive(PROCESS), false);
     // Reading it fails as it does without a descriptor: not because there is no such process.
-    mkdirSync(path.join(proc, String(PID), 'stat'));
+    mkdirSync(path.join(proc, String(PID), 'task', String(PID), 'stat'));
     assert.equal(port.isAlive(PROCESS), true);
   });
 

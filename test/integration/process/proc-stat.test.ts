@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { procStat } from '../../../src/platform/process/proc-stat.js';
+import { lookAtProcess, procStat } from '../../../src/platform/process/proc-stat.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -24,5 +24,13 @@ void describe('the stat file of a process', () => {
       child.kill('SIGKILL');
     }
     await eventually('it has gone', () => procStat(pid) === undefined);
+  });
+
+  void it('is that of its first thread: the one of the process is summed up over tens of thousands of threads', () => {
+    const proc = tempDir();
+    mkdirSync(path.join(proc, '7/task/7'), { recursive: true });
+    writeFileSync(path.join(proc, '7/task/7/stat'), `7 (many) S 1 6 ${'0 '.repeat(14)}30000 0 4711 0\n`);
+    const seen = lookAtProcess(7, proc);
+    assert.deepEqual(seen, { name: 'many', hasEnded: false, parent: 1, group: 6, startTime: '4711' });
   });
 });

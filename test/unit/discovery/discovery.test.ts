@@ -340,6 +340,22 @@ describe('discovery', () => {
     assert.equal(bed.discovery.size, 4, 'a socket that had no room gets it when there is some');
   });
 
+  it('says of users who have little each that all of them together have their room', () => {
+    const bed = new Bed();
+    bed.maxSockets = 16;
+    bed.owner = (path) => Number(path.split('/')[2]);
+    for (const uid of [7, 8, 9, 10]) for (let at = 0; at < 3; at++) bed.sockets.put(`/r/${uid}/${at}.sock`);
+    bed.discovery.start();
+    assert.equal(bed.full.at(-1), undefined);
+    bed.sockets.put('/r/11/0.sock');
+    bed.discovery.look('/r/11/0.sock');
+    assert.equal(bed.discovery.size, 12);
+    assert.match(
+      bed.full.at(-1) ?? '',
+      /users other than root and the broker: they may have 12, three quarters of discovery\.maxSockets/,
+    );
+  });
+
   it('says when there is no room, and when there is again', () => {
     const bed = new Bed();
     bed.maxSockets = 8;
