@@ -4,6 +4,13 @@
 const REMEDIES: readonly (readonly [RegExp, (folder: string) => string])[] = [
   [/\b(ENOSPC|EDQUOT)\b/, (folder) => `make room on the disk of ${folder}`],
   [/\b(EACCES|EPERM|EROFS)\b/, (folder) => `let the user of the broker write in ${folder}`],
+  [
+    /\bEMFILE\b/,
+    () =>
+      'the broker has no file descriptor left: `plugin-broker limits` says who has them; raise its limit (LimitNOFILE)',
+  ],
+  [/\bENFILE\b/, () => 'the machine has no file descriptor left (fs.file-max): find the process that has them'],
+  [/\bEIO\b/, (folder) => `the disk of ${folder} has an error: look at the log of the kernel`],
 ];
 
 /**
