@@ -3,7 +3,7 @@ import type { OfferedResources } from '../inventory/offered.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import type { UserFacts } from '../model/ids.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import type { LeaseSource } from '../model/lease.js';
 import type { Settings } from '../model/settings.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
@@ -48,6 +48,7 @@ export function podResources(parts: PodResourcesParts): KeptDoor {
     leases,
     usable: () => usableLists(parts.offered.all().values(), joined?.front, partsOf, parts.strangerOf),
     encoder: podEncoder,
+    strangerOfUid: (uid) => strangerUser(uid, parts),
     strangerOf: (resource) => {
       const served = joined?.front.isFronted(resource) === true ? parts.offered.of(resource) : undefined;
       return served && parts.strangerOf(served.instance.id);

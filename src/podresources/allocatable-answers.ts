@@ -1,10 +1,9 @@
 // Answers of GetAllocatableResources: our lists, each encoded once, behind the devices of a kubelet. What is joined is kept until
 // one of the two is another, because hundreds may ask at once.
 import { HEALTHY } from '../model/device.js';
+import { AnswerRoom } from './answer-room.js';
 import type { AllocatablePart, PodEncoder, UsableList } from './ports.js';
 
-/** The largest message that gRPC clients take when nothing else was said to them. */
-export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** The longest part of a list: what does not fit beside a kubelet's devices is left out by parts. */
 const PART_BYTES = 64 * 1024;
 
@@ -154,29 +153,6 @@ export class AllocatableAnswers {
     }
     flush();
     return { room, bytes, isCut, parts };
-  }
-}
-
-/** The room of one answer, by user. */
-class AnswerRoom {
-  #left = MAX_ANSWER_BYTES;
-  #ofStrangers = (3 * MAX_ANSWER_BYTES) / 4;
-  readonly #ofUsers = new Map<number, number>();
-
-  /** Bytes that are left for a user; undefined: for root and the broker's own. */
-  of(stranger: number | undefined): number {
-    return stranger === undefined ? this.#left : Math.min(this.#left, this.#ofStrangers, this.#ofUser(stranger));
-  }
-
-  take(stranger: number | undefined, bytes: number): void {
-    this.#left -= bytes;
-    if (stranger === undefined) return;
-    this.#ofStrangers -= bytes;
-    this.#ofUsers.set(stranger, this.#ofUser(stranger) - bytes);
-  }
-
-  #ofUser(stranger: number): number {
-    return this.#ofUsers.get(stranger) ?? MAX_ANSWER_BYTES / 4;
   }
 }
 

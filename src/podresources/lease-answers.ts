@@ -1,7 +1,8 @@
 // Answers of PodResources from leases and lists. Each is encoded once for each change and asking has no effect, so a
 // client that asks all the time costs little more than the bytes it is sent.
 import type { LeaseSource } from '../model/lease.js';
-import { AllocatableAnswers, MAX_ANSWER_BYTES, type AllocatablePorts } from './allocatable-answers.js';
+import { AllocatableAnswers, type AllocatablePorts } from './allocatable-answers.js';
+import { AnswerRoom, MAX_ANSWER_BYTES } from './answer-room.js';
 import { byNamespaceAndName, firstDevices, podKey, podsOf, type Pod } from './pods.js';
 import type { AllocatablePart, PodEncoder, PodResourcesBackend, PodResourcesVersion } from './ports.js';
 
@@ -9,6 +10,8 @@ import type { AllocatablePart, PodEncoder, PodResourcesBackend, PodResourcesVers
 export interface LeaseAnswerPorts extends Omit<AllocatablePorts, 'incomplete'> {
   readonly leases: LeaseSource;
   readonly encoder: PodEncoder;
+  /** The ordinary user that a uid belongs to: `strangerUser` (model/ids). */
+  readonly strangerOfUid: (uid: number) => number | undefined;
   /**
    * So many owners, or resources, are not all in an answer, because it would be too long; 0: all are. `incompleteAnswers`
    * (podresources/incomplete) tells it.
@@ -16,11 +19,21 @@ export interface LeaseAnswerPorts extends Omit<AllocatablePorts, 'incomplete'> {
   readonly incomplete: (what: 'List' | 'Get' | 'GetAllocatableResources', left: number) => void;
 }
 
+/** An answer of List. */
+interface Listed {
+  readonly without: string;
+  /** Bytes of a kubelet's pods that were counted on. */
+  readonly theirs: number;
+  /** Whether some owners were left out for want of room beside these. */
+  readonly isTight: boolean;
+  readonly answer: Buffer;
+}
+
 /** Answers with leases. */
 export class LeaseAnswers implements PodResourcesBackend {
   readonly #ports: LeaseAnswerPorts;
   readonly #allocatable: AllocatableAnswers;
-  readonly #lists = new Map<PodResourcesVersion, { readonly without: string; readonly answer: Buffer }>();
+  readonly #lists = new Map<PodResourcesVersion, Listed>();
   #pods: ReadonlyMap<string, Pod> | undefined;
   /** Answers of Get, the oldest first; further ones of the same leases are made anew. */
   readonly #got = new Map<string, Buffer>();
@@ -46,26 +59,39 @@ export class LeaseAnswers implements PodResourcesBackend {
     });
   }
 
-  /** All owners by namespace and name. Where not all fit, the owners with the oldest leases are in it. */
-  list(version: PodResourcesVersion, taken: ReadonlySet<string> = new Set()): Buffer {
+  /**
+   * All owners by namespace and name. Where not all fit, those of root and of the broker's user come before a kubelet's pods, and those
+   * of ordinary users behind them, in their shares; of each those with the oldest leases are in it.
+   *
+   * @param theirs bytes of a kubelet's pods that are in the answer, too
+   */
+  list(version: PodResourcesVersion, taken: ReadonlySet<string> = new Set(), theirs = 0): Buffer {
     const pods = this.#podsNow();
     const left = [...pods.keys()].filter((key) => taken.has(key));
     const without = left.join('\n');
     const known = this.#lists.get(version);
-    if (known?.without === without) return known.answer;
+    if (known?.without === without && isGood(known, theirs)) return known.answer;
+    const room = new AnswerRoom();
     const fitting: { readonly pod: Pod; readonly bytes: Buffer }[] = [];
-    let size = 0;
-    for (const [key, pod] of pods) {
-      if (taken.has(key)) continue;
-      const bytes = this.#ports.encoder.listed(version, pod);
-      if (size + bytes.length > MAX_ANSWER_BYTES) continue;
-      size += bytes.length;
-      fitting.push({ pod, bytes });
+    const own = [...pods].filter(([key]) => !taken.has(key)).map(([, pod]) => pod);
+    let isTight = false;
+    for (const isStrangers of [false, true]) {
+      if (isStrangers) room.take(undefined, theirs);
+      for (const pod of own) {
+        const stranger = this.#ports.strangerOfUid(pod.uid);
+        if ((stranger !== undefined) !== isStrangers) continue;
+        const bytes = this.#ports.encoder.listed(version, pod);
+        if (bytes.length > room.of(stranger)) isTight ||= bytes.length > room.of(undefined);
+        else {
+          room.take(stranger, bytes.length);
+          fitting.push({ pod, bytes });
+        }
+      }
     }
     fitting.sort((one, other) => byNamespaceAndName(one.pod, other.pod));
     const answer = Buffer.concat(fitting.map(({ bytes }) => bytes));
-    this.#lists.set(version, { without, answer });
-    this.#ports.incomplete('List', pods.size - left.length - fitting.length);
+    this.#lists.set(version, { without, theirs, isTight, answer });
+    this.#ports.incomplete('List', own.length - fitting.length);
     return answer;
   }
 
@@ -109,4 +135,9 @@ export class LeaseAnswers implements PodResourcesBackend {
     this.#pods ??= new Map(podsOf(this.#ports.leases.leases()).map((pod) => [podKey(pod.namespace, pod.name), pod]));
     return this.#pods;
   }
+}
+
+/** Whether an answer would be the same beside other pods of a kubelet: encoding leases takes longer than asking for them. */
+function isGood({ theirs, isTight, answer }: Listed, now: number): boolean {
+  return theirs === now || (!isTight && answer.length + now <= MAX_ANSWER_BYTES);
 }

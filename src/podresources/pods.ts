@@ -15,12 +15,17 @@ export interface PodContainer {
   readonly devices: readonly PodDevice[];
 }
 
-/** An owner, in the place of a pod. */
-export interface Pod {
+/** An owner, in the place of a pod, as it is shown. */
+export interface ShownPod {
   readonly namespace: string;
   readonly name: string;
   /** By name. */
   readonly containers: readonly PodContainer[];
+}
+
+/** An owner with its user. */
+export interface Pod extends ShownPod {
+  readonly uid: number;
 }
 
 /**
@@ -50,7 +55,8 @@ export function podsOf(leases: readonly Lease[]): Pod[] {
       for (const { id, numaNodes } of given) devices.push({ resource, id, numaNodes });
     }
   }
-  return [...pods.values()].map(({ namespace, name, containers }) => ({
+  return [...pods.values()].map(({ uid, namespace, name, containers }) => ({
+    uid,
     namespace,
     name,
     containers: [...containers]
@@ -60,7 +66,7 @@ export function podsOf(leases: readonly Lease[]): Pod[] {
 }
 
 /** A pod with its first devices, and without containers that have none of them. */
-export function firstDevices({ namespace, name, containers }: Pod, count: number): Pod {
+export function firstDevices({ namespace, name, containers }: ShownPod, count: number): ShownPod {
   const kept: PodContainer[] = [];
   let left = count;
   for (const container of containers) {
@@ -78,7 +84,7 @@ export function podKey(namespace: string, name: string): string {
 }
 
 /** Order of pods in an answer: namespace, then name. */
-export function byNamespaceAndName(one: Pod, other: Pod): number {
+export function byNamespaceAndName(one: ShownPod, other: ShownPod): number {
   return one.namespace === other.namespace ? compare(one.name, other.name) : compare(one.namespace, other.namespace);
 }
 

@@ -2,7 +2,7 @@
 import type { TurnFigures } from '../kernel/pace.js';
 import type { Device } from '../model/device.js';
 import type { Caller } from '../model/ids.js';
-import type { Pod, PodDevice } from './pods.js';
+import type { PodDevice, ShownPod } from './pods.js';
 
 /**
  * How often one caller may ask, as of a kubelet. That has one bucket for everybody, so there one client that asks all the time
@@ -30,11 +30,11 @@ export interface UsableList {
  */
 export interface PodEncoder {
   /** The answer of List with one pod. */
-  listed(version: PodResourcesVersion, pod: Pod): Buffer;
+  listed(version: PodResourcesVersion, pod: ShownPod): Buffer;
   /** The answer of GetAllocatableResources with one device. */
   allocatable(device: PodDevice): Buffer;
   /** The answer of Get. */
-  got(pod: Pod): Buffer;
+  got(pod: ShownPod): Buffer;
 }
 
 /** An answer of Get. */
@@ -45,8 +45,11 @@ export type Got = Buffer | 'limited' | undefined;
  * (podresources/upstream) wraps it where a kubelet is asked, too, and joins the bytes of both.
  */
 export interface PodResourcesBackend {
-  /** @param without keys of pods (see podKey) whose names are not an owner's here */
-  list(version: PodResourcesVersion, without?: ReadonlySet<string>): Buffer | Promise<Buffer>;
+  /**
+   * @param without keys of pods (see podKey) whose names are not an owner's here
+   * @param theirs bytes of a kubelet's pods that the answer has, too
+   */
+  list(version: PodResourcesVersion, without?: ReadonlySet<string>, theirs?: number): Buffer | Promise<Buffer>;
   /** @param theirs the devices of a kubelet, which are in the answer, too; the same value as long as they are the same */
   allocatable(theirs?: readonly AllocatablePart[]): Buffer | Promise<Buffer>;
   /** Undefined when there is no such owner; `limited` when the caller asks too often. */

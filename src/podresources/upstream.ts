@@ -5,7 +5,7 @@ import { asError, withDeadline, type Clock } from '../kernel/clock.js';
 import { Paces } from '../kernel/paces.js';
 import { Until } from '../kernel/until.js';
 import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
-import { MAX_ANSWER_BYTES } from './allocatable-answers.js';
+import { MAX_ANSWER_BYTES } from './answer-room.js';
 import { EVERY_MS, Kept, LIMIT_MS } from './kept.js';
 import { podKey } from './pods.js';
 import {
@@ -76,7 +76,11 @@ export class UpstreamAnswers implements PodResourcesBackend {
       const overtaken = owners?.listing() ?? signal;
       try {
         const pods = await untilHalt.or(overtaken, (both) => kubelet.list(LIMIT_MS, both));
-        return { pods, keys: new Set(pods.map(({ namespace, name }) => podKey(namespace, name))) };
+        return {
+          pods,
+          bytes: pods.reduce((sum, { bytes }) => sum + bytes.length, 0),
+          keys: new Set(pods.map(({ namespace, name }) => podKey(namespace, name))),
+        };
       } catch (failure) {
         if (overtaken.aborted) return undefined;
         throw failure;
@@ -98,7 +102,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
    */
   async list(version: PodResourcesVersion): Promise<Buffer> {
     const theirs = (await this.#pods.get()) ?? NO_PODS;
-    const own = await this.#own.list(version, theirs.keys);
+    const own = await this.#own.list(version, theirs.keys, theirs.bytes);
     const known = this.#joined.get(version);
     if (known?.theirs === theirs && known.own === own) return known.bytes;
     const fitting: Buffer[] = [];
@@ -191,6 +195,8 @@ export class UpstreamAnswers implements PodResourcesBackend {
 interface KubeletPods {
   readonly pods: readonly KubeletPod[];
   readonly keys: ReadonlySet<string>;
+  /** Of all of them. */
+  readonly bytes: number;
 }
 
-const NO_PODS: KubeletPods = { pods: [], keys: new Set() };
+const NO_PODS: KubeletPods = { pods: [], bytes: 0, keys: new Set() };

@@ -1,5 +1,5 @@
 // PodResources as bytes, in the order and form in which a kubelet gives them.
-import type { PodDevice, Pod } from '../../podresources/pods.js';
+import type { PodDevice, ShownPod } from '../../podresources/pods.js';
 import type { PodEncoder } from '../../podresources/ports.js';
 import {
   AllocatableResourcesResponse,
@@ -18,7 +18,7 @@ export const podEncoder: PodEncoder = {
   got: (pod) => GetPodResourcesResponse.encode({ podResources: v1Pod(pod) }),
 };
 
-function v1Pod({ name, namespace, containers }: Pod) {
+function v1Pod({ name, namespace, containers }: ShownPod) {
   return {
     name,
     namespace,
@@ -37,7 +37,7 @@ function entriesOf({ resource, id, numaNodes }: PodDevice) {
     : numaNodes.map((node) => ({ ...entry, topology: { nodes: [{ id: node }] } }));
 }
 
-function alphaPod({ name, namespace, containers }: Pod) {
+function alphaPod({ name, namespace, containers }: ShownPod) {
   return {
     name,
     namespace,

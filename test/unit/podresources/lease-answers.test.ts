@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Device } from '../../../src/model/device.js';
-import { MAX_ANSWER_BYTES } from '../../../src/podresources/allocatable-answers.js';
+import { MAX_ANSWER_BYTES } from '../../../src/podresources/answer-room.js';
 import { LeaseAnswers } from '../../../src/podresources/lease-answers.js';
 import type { AllocatablePart, UsableList } from '../../../src/podresources/ports.js';
 import { usableLists } from '../../../src/podresources/usable-lists.js';
@@ -27,6 +27,7 @@ function bed() {
     usable: () => state.usable,
     encoder: podEncoder,
     strangerOf: (resource) => state.strangers.get(resource),
+    strangerOfUid: (uid) => (uid < 4000 ? undefined : uid),
     incomplete: (what, left) => told.set(what, left),
   });
   const names = (): string[] =>
@@ -146,6 +147,26 @@ describe('the answers of PodResources', () => {
     leases.set(lease());
     names();
     assert.equal(told.get('List'), 0);
+  });
+
+  it('have the owners of root first, and of each ordinary user a quarter, whoever came first', () => {
+    const { leases, told, names } = bed();
+    const of = (uid: number, name: string, count: number) => ({
+      ...lease({
+        owner: { namespace: 'user', name },
+        devices: { 'v/gpu': Array.from({ length: count }, (_, n) => `${name}-${n}`.padEnd(250, '-')) },
+      }),
+      uid,
+    });
+    const users = [4001, 4002, 4003, 4004, 4005].flatMap((uid) =>
+      Array.from({ length: 8 }, (_, n) => of(uid, `u${uid}-${n}`, 700)),
+    );
+    leases.set(...users, of(0, 'roots', 3500));
+    const kept = names();
+    assert.ok(kept.includes('user/roots'));
+    const countOf = (uid: number): number => kept.filter((name) => name.startsWith(`user/u${uid}`)).length;
+    assert.deepEqual([4001, 4002, 4003, 4004, 4005].map(countOf), [5, 5, 5, 2, 0]);
+    assert.equal(told.get('List'), 40 + 1 - kept.length);
   });
 
   it('have as many devices of one owner as fit, and that is told until its leases are others', () => {

@@ -13,6 +13,7 @@ describe('leases as pods', () => {
     ]);
     assert.deepEqual(pods, [
       {
+        uid: 1000,
         namespace: 'systemd',
         name: 'b.service',
         containers: [
@@ -28,6 +29,7 @@ describe('leases as pods', () => {
         ],
       },
       {
+        uid: 1000,
         namespace: 'docker',
         name: 'b.service',
         containers: [{ name: 'b.service', devices: [{ resource: 'v/gpu', id: 'g3', numaNodes: [] }] }],

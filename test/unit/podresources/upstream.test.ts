@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../../src/model/ids.js';
-import { MAX_ANSWER_BYTES } from '../../../src/podresources/allocatable-answers.js';
+import { MAX_ANSWER_BYTES } from '../../../src/podresources/answer-room.js';
 import { LeaseAnswers } from '../../../src/podresources/lease-answers.js';
 import type { UsableList } from '../../../src/podresources/ports.js';
 import { UpstreamAnswers } from '../../../src/podresources/upstream.js';
@@ -69,6 +69,7 @@ function bed() {
     usable: () => state.usable,
     encoder: podEncoder,
     strangerOf: () => undefined,
+    strangerOfUid: (uid) => (uid < 4000 ? undefined : uid),
     incomplete: () => undefined,
   });
   const answers = new UpstreamAnswers(own, {
@@ -284,6 +285,30 @@ describe('PodResources of a kubelet together with ours', () => {
       assert.equal(again, method === 'get' ? 'undefined' : 'answered', method);
       if (method !== 'get') assert.equal(told.at(-1), undefined);
     }
+  });
+
+  it('have the pods before owners of ordinary users, and are not made anew for each answer of the kubelet', async () => {
+    const { clock, leases, state, answers } = bed();
+    const ids = (name: string, count: number) =>
+      Array.from({ length: count }, (_, n) => `${name}-${n}`.padEnd(250, '-'));
+    const of = (uid: number, name: string, count: number) => ({
+      ...lease({ owner: { namespace: 'user', name }, devices: { 'v/gpu': ids(name, count) } }),
+      uid,
+    });
+    leases.set(...[4001, 4002, 4003].map((uid) => of(uid, `u${uid}`, 3500)), of(0, 'roots', 100));
+    state.pods = [pod('a', ids('a', 6000)), pod('b', ids('b', 3000))];
+    const names = async () =>
+      ListPodResourcesResponse.decode(await answers.list('v1')).podResources.map(({ name }) => name);
+    assert.deepEqual(await names(), ['a', 'b', 'roots', 'u4001']);
+    assert.equal(state.left, 0);
+    state.pods = [pod('a', ids('a', 600))];
+    await clock.advance(1000);
+    assert.deepEqual(await names(), ['a', 'roots', 'u4001', 'u4002', 'u4003']);
+    const [before] = [leases.reads];
+    state.pods = [pod('a', ids('a', 300))];
+    await clock.advance(1000);
+    assert.deepEqual(await names(), ['a', 'roots', 'u4001', 'u4002', 'u4003']);
+    assert.equal(leases.reads, before);
   });
 
   it('are never longer than 4 MiB, with all our leases and as many pods as fit', async () => {
