@@ -1,6 +1,7 @@
 // v1.PodResourcesLister and v1alpha1.PodResourcesLister on a door: bytes that are ready go out as they are.
 import { status, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
 import { asError } from '../../kernel/clock.js';
+import { cut } from '../../kernel/cut.js';
 import type { Log } from '../../kernel/log.js';
 import type { Caller } from '../../model/ids.js';
 import type { PodResourcesBackend } from '../../podresources/ports.js';
@@ -12,6 +13,12 @@ import { podResourcesListerService as alphaService } from '../../generated/proto
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
 import type { RequestBytes } from './request-bytes.js';
+
+/**
+ * Names of Kubernetes have so many characters at most. Percent-encoded, those of a whole request are more than a block of headers
+ * takes, and the connection would be lost with all its calls.
+ */
+const LONGEST_NAME = 253;
 
 /** The implementation of the services. */
 export interface PodResourcesPorts {
@@ -75,7 +82,8 @@ export function servePodResources(door: GrpcDoor, { backend, mayAsk, mayGive, co
     const found = await backend.get(podNamespace, podName, caller);
     if (found === 'limited') throw limited();
     if (found !== undefined) return found;
-    throw new Refused(status.UNKNOWN, 'not-found', `pod ${podName} in namespace ${podNamespace} not found`);
+    const details = `pod ${cut(podName, LONGEST_NAME)} in namespace ${cut(podNamespace, LONGEST_NAME)} not found`;
+    throw new Refused(status.UNKNOWN, 'not-found', details);
   };
   const { List, GetAllocatableResources, Get } = podResourcesListerService;
   door.serveBytes([

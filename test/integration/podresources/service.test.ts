@@ -105,6 +105,14 @@ describe('PodResources on a socket', () => {
       assert.deepEqual(counts, ['Get not-found']);
     }));
 
+  it('answers about a name that is too long for a status', () =>
+    served({}, async ({ ask, counts }) => {
+      const name = '%'.repeat(60_000);
+      const details = `pod ${name.slice(0, 253)} in namespace ns not found`;
+      await assert.rejects(ask(v1.Get, { podNamespace: 'ns', podName: name }), { code: status.UNKNOWN, details });
+      assert.deepEqual(counts, ['Get not-found']);
+    }));
+
   it('gives the owner it is asked for', () =>
     served({ get: (namespace, name) => podEncoder.got({ ...POD, namespace, name }) }, async ({ ask }) => {
       const { podResources } = await ask(v1.Get, { podNamespace: 'ns', podName: 'p' });
