@@ -10,6 +10,7 @@ import type { GuardSettings } from '../model/settings.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
 import { Border } from '../platform/http2/border.js';
 import { DEFAULT_GUARD } from '../platform/http2/default-guard.js';
+import { takeNoDescriptors } from '../platform/peer/passed-descriptors.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { answersLeave } from '../platform/time/next-turn.js';
 
@@ -140,6 +141,7 @@ export class PluginServer {
         this.#listener.once('error', reject);
         this.#listener.listen(place.bindPath, resolve);
       });
+      takeNoDescriptors(this.#listener);
       this.#listener.on('error', () => undefined);
       place.publish();
       this.#place = place;

@@ -7,6 +7,7 @@ import { ifPossible } from '../kernel/if-possible.js';
 import { inDirectory, withPath } from '../platform/fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../platform/fs/socket-pin.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
+import { takeNoDescriptors } from '../platform/peer/passed-descriptors.js';
 import { failed } from './exit.js';
 
 /** Group and others get nothing, as the original has it. */
@@ -62,6 +63,7 @@ export class RegistrationSocket {
         server.once('error', reject);
         server.listen(opened.bindPath, resolve);
       });
+      takeNoDescriptors(server);
       server.on('error', () => undefined); // accepting failed, out of descriptors: the next one may succeed
       opened.dress({ mode: MODE });
       opened.publish();

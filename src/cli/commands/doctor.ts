@@ -1,6 +1,7 @@
 // `doctor`
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { release } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { isDone } from '../../kernel/if-possible.js';
@@ -11,7 +12,7 @@ import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js'
 import { ownUid } from '../../platform/process/own-uid.js';
 import type { ConfigReader } from '../config-reader.js';
 import { checkAccess } from '../doctor/access.js';
-import { checkDaemon, checkNativeCalls } from '../doctor/daemon.js';
+import { checkDaemon, checkKernel, checkNativeCalls } from '../doctor/daemon.js';
 import { checkCdi, checkDirectories, checkPathLengths } from '../doctor/directories.js';
 import { finding, KUBELET_DEVICE_PLUGINS, type Finding, type Scope, type Verdict } from '../doctor/finding.js';
 import { checkFront } from '../doctor/front.js';
@@ -101,6 +102,7 @@ export async function examineMachine(scope: Scope): Promise<readonly Finding[]> 
     ...checkInotify(scope),
     ...checkDescriptors(scope),
     ...checkNativeCalls(scope),
+    ...checkKernel(scope),
     ...(await checkReach(scope)),
     ...(await checkFront(scope)),
   ];
@@ -119,7 +121,7 @@ async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
   const uid = daemon === undefined ? ownUid() : statSync(address).uid;
   const hasNativeCalls = isDone(() => void createRequire(import.meta.url)('koffi'));
   const place = { proc: '/proc', fuseConf: '/etc/fuse.conf', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
-  return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls };
+  return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls, kernel: release() };
 }
 
 /** One line for each finding. */

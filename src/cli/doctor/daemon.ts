@@ -11,6 +11,26 @@ export function checkDaemon({ daemon, whyNoDaemon }: Scope): readonly Finding[] 
   return broker.problems.map((problem) => finding('daemon', 'fail', `${is}: ${problem}`));
 }
 
+/** Linux refuses descriptors that a peer passes since then, where it is told to (SO_PASSRIGHTS; platform/peer/passed-descriptors). */
+const REFUSING = [6, 16] as const;
+
+/** Whoever may connect to a socket of the broker can pass it a descriptor whose last close lasts as long as its sender likes. */
+export function checkKernel({ kernel, hasNativeCalls }: Scope): readonly Finding[] {
+  const [major = 0, minor = 0] = kernel.split('.', 2).map(Number.parseFloat);
+  const isNew = major > REFUSING[0] || (major === REFUSING[0] && minor >= REFUSING[1]);
+  if (isNew && hasNativeCalls)
+    return [finding('descriptors', 'ok', `Linux ${kernel} refuses descriptors that callers and plugins pass`)];
+  const why = isNew ? 'without koffi' : `on Linux ${kernel}`;
+  const remedy = `let only users that you trust write to its sockets${isNew ? ', or install koffi' : ', or run Linux 6.16 or later'}`;
+  return [
+    finding(
+      'descriptors',
+      'warn',
+      `${why} a caller or a plugin can pass the broker a descriptor that takes as long to close as it likes, and hold the broker up with it; ${remedy}`,
+    ),
+  ];
+}
+
 /** Without koffi the kernel cannot be asked which process is behind a connection. */
 export function checkNativeCalls({ hasNativeCalls, settings }: Scope): readonly Finding[] {
   if (hasNativeCalls) {

@@ -19,6 +19,8 @@ export interface Scope {
   readonly whyNoDaemon: string;
   /** Whether koffi can be loaded. */
   readonly hasNativeCalls: boolean;
+  /** The release of the kernel, as uname says it. */
+  readonly kernel: string;
 }
 
 /** Device plugins look for the kubelet here, whatever its root directory is (kubelet: a compile-time constant). */

@@ -71,6 +71,11 @@ export interface Libc {
   takeNoDescriptors(fd: number): Failed | undefined;
   /** Makes a unix socket that takes no descriptors, to be connected: its descriptor, which is the caller's to close. */
   socketWithoutDescriptors(): number | Failed;
+  /**
+   * Binds a unix socket to a path or an abstract name, without listening yet: its descriptor, which is the caller's to close. It takes no
+   * descriptors where the kernel can refuse them.
+   */
+  bound(address: string): number | Failed;
   /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
   /**
@@ -92,6 +97,7 @@ type Call = (...args: unknown[]) => number;
 class KoffiLibc implements Libc {
   readonly #koffi: typeof koffi;
   readonly #socket: Call;
+  readonly #bind: Call;
   readonly #connect: Call;
   readonly #accept: Call;
   readonly #acceptFrom: Call;
@@ -109,6 +115,7 @@ class KoffiLibc implements Libc {
     const libc = library.load(null);
     this.#koffi = library;
     this.#socket = libc.func('int socket(int, int, int)');
+    this.#bind = libc.func('int bind(int, const uint8_t *, uint32_t)');
     this.#connect = libc.func('int connect(int, const uint8_t *, uint32_t)');
     this.#accept = libc.func('int accept4(int, void *, void *, int)');
     this.#acceptFrom = libc.func('int accept4(int, _Out_ uint8_t *, _Inout_ uint32_t *, int)');
@@ -154,6 +161,18 @@ class KoffiLibc implements Libc {
     const failed = this.takeNoDescriptors(fd);
     if (failed !== undefined) this.#close(fd);
     return failed ?? fd;
+  }
+
+  bound(address: string): number | Failed {
+    const to = unixAddress(address);
+    if (to === undefined) return { error: 'ENAMETOOLONG' };
+    const fd = this.#socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return this.#failed();
+    this.takeNoDescriptors(fd);
+    if (this.#bind(fd, to, to.length) === 0) return fd;
+    const failed = this.#failed();
+    this.#close(fd);
+    return failed;
   }
 
   listenerAt(path: string): Credentials | Failed {

@@ -4,7 +4,7 @@ import { chmod, link, lstat, open, readdir, rename, unlink } from 'node:fs/promi
 import net from 'node:net';
 import path from 'node:path';
 import { hasCode } from '../../kernel/errno.js';
-import { Peers } from '../peer/peers.js';
+import { loadLibc, type Libc } from '../peer/libc.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 
 /** Sockets on their way to become the lock. */
@@ -15,8 +15,11 @@ const PRIVATE = '.lock-';
  */
 const GATE_LOOKS = 10;
 
-/** Listens on `path`, or rejects with the errno. */
-function listen(server: net.Server, path: string): Promise<void> {
+/** Octets of sun_path, to which Node 20 fills up an abstract name with zeros: that is another name than the same without them. */
+const PADDED = 108;
+
+/** Listens on a path, or at a socket that is bound, or rejects with the errno. */
+function listen(server: net.Server, at: string | { readonly fd: number }): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (failure: Error): void => {
       server.off('listening', listening);
@@ -30,7 +33,7 @@ function listen(server: net.Server, path: string): Promise<void> {
     };
     server.once('error', failed);
     server.once('listening', listening);
-    server.listen(path);
+    server.listen(at);
   });
 }
 
@@ -117,16 +120,11 @@ export async function lockId(file: string): Promise<string | undefined> {
  */
 export async function throughGate<T>(lock: string, work: () => Promise<T>): Promise<T | undefined> {
   const { dev, ino } = await lstat(path.dirname(lock), { bigint: true });
-  const name = `\0plugin-broker-${dev}-${ino}`;
-  const gate = net.createServer((socket) => socket.destroy());
-  for (let look = 1; look <= GATE_LOOKS; look += 1) {
-    try {
-      await listen(gate, name);
-      break;
-    } catch (failure) {
-      if (!hasCode(failure, 'EADDRINUSE')) break;
-    }
-    const inside = await whoIsIn(name);
+  const name = `plugin-broker-${dev}-${ino}`;
+  const libc = loadLibc();
+  const gate = libc === undefined ? new PlainGate(name) : new Gate(libc, name);
+  for (let look = 1; look <= GATE_LOOKS && !(await gate.enter()); look += 1) {
+    const inside = await gate.whoIsIn();
     if (inside === 'starter') return undefined;
     if (inside === 'stranger') break;
   }
@@ -141,15 +139,85 @@ export async function throughGate<T>(lock: string, work: () => Promise<T>): Prom
  * The holder of the gate: a starter (root or our own user, the only ones that can reach the lock), another user, or nobody: the
  * holder has left, or never listened.
  */
-function whoIsIn(gate: string): Promise<'starter' | 'stranger' | 'nobody'> {
-  return new Promise((resolve) => {
-    const socket = net.connect(gate);
-    socket.once('connect', () => {
-      const uid = new Peers().uidOf(socket);
-      socket.destroy();
-      resolve(uid === undefined || isOursOrRoots(uid) ? 'starter' : 'stranger');
+type Inside = 'starter' | 'stranger' | 'nobody';
+
+function insideOf(uid: number | undefined): Inside {
+  return uid === undefined || isOursOrRoots(uid) ? 'starter' : 'stranger';
+}
+
+/**
+ * The gate, in both forms of its name, so that starters with any Node meet. Everybody knows the name, and closing what a stranger passes
+ * would hold the start up (platform/peer/passed-descriptors): its sockets refuse that before they have it.
+ */
+class Gate {
+  readonly #libc: Libc;
+  readonly #forms: readonly string[];
+  readonly #servers: net.Server[] = [];
+  #taken = '';
+
+  constructor(libc: Libc, name: string) {
+    this.#libc = libc;
+    this.#forms = [`@${name}`, `@${name}`.padEnd(PADDED, '\0')];
+  }
+
+  /** @returns false where somebody has the name; true, too, where it cannot be had */
+  async enter(): Promise<boolean> {
+    for (const form of this.#forms) {
+      const fd = this.#libc.bound(form);
+      if (typeof fd !== 'number') {
+        this.close();
+        this.#taken = form;
+        return fd.error !== 'EADDRINUSE';
+      }
+      const server = net.createServer((socket) => socket.destroy());
+      this.#servers.push(server);
+      await listen(server, { fd }).catch(() => undefined);
+    }
+    return true;
+  }
+
+  /** Our gates take every connection, so that a full queue is another user's. */
+  whoIsIn(): Inside {
+    const found = this.#libc.listenerAt(this.#taken);
+    if (!('error' in found)) return insideOf(found.uid);
+    return found.error === 'ECONNREFUSED' ? 'nobody' : 'stranger';
+  }
+
+  close(): void {
+    for (const server of this.#servers.splice(0)) server.close();
+  }
+}
+
+/** The gate without koffi. */
+class PlainGate {
+  readonly #name: string;
+  readonly #server = net.createServer((socket) => socket.destroy());
+
+  constructor(name: string) {
+    this.#name = `\0${name}`;
+  }
+
+  async enter(): Promise<boolean> {
+    try {
+      await listen(this.#server, this.#name);
+      return true;
+    } catch (failure) {
+      return !hasCode(failure, 'EADDRINUSE');
+    }
+  }
+
+  whoIsIn(): Promise<Inside> {
+    return new Promise((resolve) => {
+      const socket = net.connect(this.#name);
+      socket.once('connect', () => {
+        socket.destroy();
+        resolve(insideOf(undefined));
+      });
+      socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED') ? 'nobody' : 'stranger'));
     });
-    // Our gates take every connection, so that a full queue is another user's.
-    socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED') ? 'nobody' : 'stranger'));
-  });
+  }
+
+  close(): void {
+    this.#server.close();
+  }
 }

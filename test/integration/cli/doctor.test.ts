@@ -31,6 +31,7 @@ async function machine(change: Partial<Scope> = {}): Promise<{ readonly root: st
     daemon: undefined,
     whyNoDaemon: 'the daemon cannot be reached',
     hasNativeCalls: true,
+    kernel: '6.18.44-test',
     ...change,
   };
   return { root, scope };
@@ -414,6 +415,20 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
     );
     symlinkSync(path.join(root, 'device-plugins'), path.join(root, 'elsewhere'));
     assert.match((await found(elsewhere, 'how plugins reach us')).join(), /^ok: plugins find us in/);
+  });
+
+  it('says where descriptors that others pass are not refused', async () => {
+    const { scope } = await machine();
+    const on = async (over: Partial<typeof scope>): Promise<string> =>
+      (await found({ ...scope, ...over }, 'descriptors')).join();
+    assert.match(await on({}), /^ok: Linux 6\.18\.44-test refuses/);
+    assert.match(await on({ kernel: '7.0' }), /^ok: /);
+    assert.match(await on({ kernel: '6.16-rc1' }), /^ok: /);
+    assert.match(
+      await on({ kernel: '6.8.0-45-generic' }),
+      /^warn: on Linux 6\.8\.0-45-generic .*run Linux 6\.16 or later$/,
+    );
+    assert.match(await on({ hasNativeCalls: false }), /^warn: without koffi .*install koffi$/);
   });
 
   it('says what is lost without koffi', async () => {

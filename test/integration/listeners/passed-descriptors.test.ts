@@ -3,16 +3,14 @@ import { once } from 'node:events';
 import { createConnection, createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
-import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { dialUnix } from '../../../src/platform/peer/passed-descriptors.js';
 import { UnixListener } from '../../../src/platform/grpc/unix-listener.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { passDescriptor } from '../../support/peer/pass-descriptor.js';
+import { refusesNone } from '../../support/peer/refuses-descriptors.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-const made = loadLibc()?.socketWithoutDescriptors();
-if (typeof made === 'number') loadLibc()?.close(made);
-const skip = typeof made === 'number' ? false : 'the kernel is older than Linux 6.16, or koffi is not there';
+const skip = refusesNone();
 
 /** A plain server at a path, which hands over its connections. */
 async function served(t: TestContext, file: string): Promise<() => Promise<Socket>> {

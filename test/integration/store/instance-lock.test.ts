@@ -21,6 +21,8 @@ import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { throughGate } from '../../../src/platform/store/lock-file.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
+import { passDescriptor } from '../../support/peer/pass-descriptor.js';
+import { refusesNone } from '../../support/peer/refuses-descriptors.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const PROGRAM = fileURLToPath(new URL('./lock-holder.js', import.meta.url));
@@ -313,6 +315,19 @@ describe('the lock of a state folder', () => {
     });
     assert.equal(first, 'first');
     assert.equal(await throughGate(lock, () => Promise.resolve('third')), 'third');
+  });
+
+  it('has a gate that takes no descriptors, which would hold the start up', { skip: refusesNone() }, async () => {
+    const lock = `${tempDir()}/lock`;
+    const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
+    const how = await throughGate(lock, () => {
+      const stranger = net.connect(`\0plugin-broker-${String(dev)}-${String(ino)}`);
+      stranger.on('error', () => undefined);
+      const refused = passDescriptor(stranger, 0);
+      stranger.destroy();
+      return Promise.resolve(refused);
+    });
+    assert.equal(how, 'EPERM');
   });
 
   for (const manner of ['answers', 'lets its clients wait'] as const) {
