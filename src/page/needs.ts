@@ -5,6 +5,7 @@ import { describeReason, isOfTime } from '../model/reasons.js';
 import { TROUBLED_REASONS } from '../model/state-reasons.js';
 import type { LeaseRow, Need, PagePlace } from '../model/page-views.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+import { keptOut, topOf, type Quarantine } from './quarantines.js';
 
 /** Needs of one kind and reason that are listed one by one; the rest is counted. */
 const EACH = 8;
@@ -37,20 +38,28 @@ interface Found {
   readonly subject: string;
   readonly until: string;
   readonly plugins: readonly PluginView[];
+  /** The uid that is kept out in the name of a plugin of another one. */
+  readonly stranger?: number;
 }
 
 /** The facts looked up again and again, by plugin (`type/name`). */
 interface ByPlugin {
   readonly entries: ReadonlyMap<string, readonly PluginView[]>;
-  /** Until when each is in quarantine, RFC 3339. */
-  readonly keptOut: ReadonlyMap<string, string>;
+  /** Plugins in quarantine. */
+  readonly keptOut: ReadonlyMap<string, Quarantine>;
 }
 
 /** Everything that needs somebody, the worst first. */
 export function needsOf(facts: NeedFacts): Need[] {
-  const by = { entries: byKey(facts.plugins), keptOut: keptOut(facts) };
+  const entries = byKey(facts.plugins);
+  const { own, strangers } = keptOut(facts.limits, entries);
+  const by = { entries, keptOut: own };
   const groups = new Map<string, { readonly shown: Need[]; more: number }>();
-  for (const found of [...quarantines(by), ...states(facts, by), ...refusals(facts, by)]) {
+  for (const found of [
+    ...quarantines([...own.values(), ...strangers], by),
+    ...states(facts, by),
+    ...refusals(facts, by),
+  ]) {
     const key = `${found.kind} ${found.reason}`;
     const group = groups.get(key) ?? { shown: [], more: 0 };
     groups.set(key, group);
@@ -129,17 +138,11 @@ function isAbout(problem: string, part: string): boolean {
   return part !== '' && problem.includes(part);
 }
 
-function keptOut({ limits }: NeedFacts): Map<string, string> {
-  const until = new Map<string, string>();
-  for (const { plugin, quarantinedUntil: at } of limits) {
-    if (at !== '' && plugin !== '' && at > (until.get(plugin) ?? '')) until.set(plugin, at);
-  }
-  return until;
-}
-
-function quarantines({ entries, keptOut: until }: ByPlugin): Found[] {
-  return [...until].map(([subject, at]) => {
-    return { kind: 'quarantined', reason: '', subject, until: at, plugins: entries.get(subject) ?? [] };
+function quarantines(all: readonly Quarantine[], { entries, keptOut: own }: ByPlugin): Found[] {
+  return all.map((one) => {
+    const { subject, until, uid } = one;
+    const found = { kind: 'quarantined', reason: '', subject, until, plugins: entries.get(subject) ?? [] };
+    return own.get(subject) === one ? found : { ...found, stranger: uid };
   });
 }
 
@@ -186,9 +189,12 @@ function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }:
   return found;
 }
 
-function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFacts): Need {
+function told(found: Found, facts: NeedFacts): Need {
+  const { kind, reason, subject, until, plugins, stranger } = found;
+  if (stranger !== undefined) return toldOfStranger(found, stranger);
+  const { why } = facts;
   const view = why(subject, plugins);
-  const name = subject.startsWith('/') ? subject : subject.slice(subject.indexOf('/') + 1);
+  const name = nameOf(subject);
   // In a terminal a pasted control character acts as a key press, even in quotes, and owners of sockets choose their names.
   const given = hasUnseen(name) ? undefined : quoted(name);
   const verb = kind === 'quarantined' ? 'pardon' : 'explain';
@@ -203,6 +209,21 @@ function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFac
     what,
     remedy: isNamed ? remedy.remedy : remedy.remedy.replaceAll(/\bNAME\b/g, () => given),
     command,
+    until,
+    more: 0,
+  };
+}
+
+function toldOfStranger({ kind, subject, until }: Found, uid: number): Need {
+  const who = `uid ${String(uid)}`;
+  const name = nameOf(subject);
+  return {
+    key: `${kind} ${subject} ${who}`,
+    kind,
+    subject,
+    what: `A program of ${who} registers in the name of this plugin again and again, and is kept out. The plugin, which is of another uid, is not.`,
+    remedy: `Find the program of ${who} and stop it; the plugin itself needs nothing. This names its sockets:`,
+    command: `plugin-broker events${hasUnseen(name) ? '' : ` --plugin ${quoted(name)}`}`,
     until,
     more: 0,
   };
@@ -249,9 +270,9 @@ function byKey(plugins: readonly PluginView[]): Map<string, PluginView[]> {
   return groups;
 }
 
-/** The incarnation that speaks for its plugin. */
-function topOf(own: readonly PluginView[]): PluginView | undefined {
-  return own.find(({ primary }) => primary) ?? own[0];
+/** Of `type/name`, or a path. */
+function nameOf(subject: string): string {
+  return subject.startsWith('/') ? subject : subject.slice(subject.indexOf('/') + 1);
 }
 
 function keyOf({ type, name }: PluginView): string {

@@ -32,9 +32,18 @@ export function addLimits(program: Command, terminal: Terminal): void {
 /** The table of limits at a time; `isWide` adds figures of the policy. */
 export function limitTable(limits: readonly LimitView[], now: number, paint: Paint, isWide = false): string {
   if (limits.length === 0) return 'no limit was ever spent from\n';
+  const uids = new Map<string, Set<number>>();
+  for (const { plugin, uid } of limits) uids.set(plugin, (uids.get(plugin) ?? new Set()).add(uid));
   const columns: readonly Column<LimitView>[] = [
     { title: 'LIMIT', of: (limit) => limit.limit },
-    { title: 'PLUGIN', of: ownerOf },
+    // Whoever uses the name of another's plugin has buckets of its own under it.
+    {
+      title: 'PLUGIN',
+      of: (limit) =>
+        limit.plugin !== '' && (uids.get(limit.plugin)?.size ?? 0) > 1
+          ? `${ownerOf(limit)} (uid ${String(limit.uid)})`
+          : ownerOf(limit),
+    },
     { title: 'NOW', of: (limit) => (limit.slowing === '' ? '-' : limit.slowing), tone: toneOfSlowing },
     { title: 'QUARANTINE', of: (limit) => until(limit.quarantinedUntil, now), tone: toneOfSlowing },
     { title: 'SET BY', of: (limit) => limit.source },

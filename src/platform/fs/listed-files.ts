@@ -1,5 +1,5 @@
 // The files below a directory that others may fill: read as they are taken, within bounds, and root's before those of others.
-import { opendirSync, statSync } from 'node:fs';
+import { opendirSync, statSync, type Stats } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 import type { SocketPaths } from './socket-paths.js';
@@ -13,6 +13,11 @@ export const MOST_DIRECTORIES = 1024;
 export const MOST_BELOW_ONE = 256;
 /** Depth of directories below the root that are followed. */
 export const MAX_DEPTH = 16;
+/**
+ * Bytes of a directory of an ordinary user: a longer one is not read. It had tens of thousands of names, and some file systems (ext4) never
+ * make it shorter: the system goes over all of it for the next name, at once, and there may be none.
+ */
+export const MOST_BYTES = 4 * 1024 * 1024;
 /** Names that the system gives at one time. */
 const NAMES_AT_ONCE = 128;
 /** Directories are reached by it alone: users that may write one above them can exchange them at any time. */
@@ -41,7 +46,10 @@ interface Name {
 function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
   let opened;
   try {
-    opened = ways.inDirectory(directory, (at) => opendirSync(at, { bufferSize: NAMES_AT_ONCE }));
+    opened = ways.inDirectory(directory, (at) =>
+      isTooLong(statSync(at)) ? undefined : opendirSync(at, { bufferSize: NAMES_AT_ONCE }),
+    );
+    if (opened === undefined) return;
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
       const isNothing =
         entry.name.startsWith('.') || !(entry.isSocket() || entry.isDirectory() || entry.isSymbolicLink());
@@ -54,9 +62,13 @@ function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
   }
 }
 
+function isTooLong({ size, uid }: Stats): boolean {
+  return size > MOST_BYTES && !isOursOrRoots(uid);
+}
+
 /**
  * The files below a directory that may be sockets, links included and hidden names left out, read as they are taken; undefined
- * for other files. Directories too deep, too many or unreadable are skipped; those below names of root and of the broker's user come
+ * for other files. Directories too deep, too long, too many or unreadable are skipped; those below names of root and of the broker's user come
  * first, and others take nothing of their number.
  *
  * @param met called with each directory before it is read

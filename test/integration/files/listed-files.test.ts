@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { chownSync, mkdirSync, symlinkSync } from 'node:fs';
+import { chownSync, linkSync, mkdirSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { listFiles } from '../../../src/platform/fs/listed-files.js';
+import { listFiles, MOST_BYTES } from '../../../src/platform/fs/listed-files.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -59,6 +59,31 @@ describe('the files of a registry directory', () => {
         listed.sort(),
         own.map((top) => path.join(top, 'a.sock')),
       );
+    },
+  );
+
+  it(
+    'are not looked for in directories that users made long, empty or not',
+    { skip: process.getuid?.() !== 0 },
+    (t) => {
+      const root = tempDir();
+      const folder = path.join(root, 'long');
+      mkdirSync(folder);
+      const names = Array.from({ length: 20_000 }, (_, nth) => path.join(folder, `${String(nth)}${'x'.repeat(245)}`));
+      // A file may have 65,000 names where it has the fewest.
+      writeFileSync(path.join(folder, 'file'), '');
+      for (const name of names) linkSync(path.join(folder, 'file'), name);
+      symlinkSync('nowhere', path.join(folder, 'a.sock'));
+      for (const name of names) unlinkSync(name);
+      if (statSync(folder).size <= MOST_BYTES) {
+        t.skip('the file system makes directories shorter');
+        return;
+      }
+      const listed = (): (string | undefined)[] =>
+        Array.from(listFiles(new SocketPaths([root], () => false), root)).filter(Boolean);
+      assert.deepEqual(listed(), [path.join(folder, 'a.sock')]);
+      chownSync(folder, 4001, 4001);
+      assert.deepEqual(listed(), []);
     },
   );
 });

@@ -27,7 +27,9 @@ describe('the answer of a plugin of an ordinary user', () => {
     assert.equal(reachProblem(answer(ENVS), PLUGIN, PLUGIN), undefined);
     assert.match(reachProblem(answer(ENVS), PLUGIN, 0) ?? '', /^it has variables for uid 0, .*rules\[\]\.uids/);
     assert.match(reachProblem(answer(ENVS), PLUGIN, 4002) ?? '', /^it has variables for uid 4002, /);
-    assert.equal(reachProblem(answer({ annotations: new Map([['a', 'b']]) }), PLUGIN, 0), undefined);
+    const annotated = answer({ annotations: new Map([['run.oci.hooks.stdin', 'x']]) });
+    assert.equal(reachProblem(annotated, PLUGIN, PLUGIN), undefined);
+    assert.match(reachProblem(annotated, PLUGIN, 0) ?? '', /^it has annotations for uid 0, /);
   });
 
   it('costs the lease, with a reason, and leaves nothing marked; that of a plugin whom a rule names does not', async () => {

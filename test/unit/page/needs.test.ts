@@ -84,6 +84,25 @@ void describe('the needs of the page', () => {
     assert.match(needs[3]?.what ?? '', /has a space/);
   });
 
+  void it('tells a quarantine of a stranger in the name of a plugin apart from one of the plugin', () => {
+    const until = '2030-01-01T00:05:00.000Z';
+    const subject = 'DevicePlugin/example.com/gpu';
+    const limits = [
+      limitView({ plugin: subject, uid: 0, quarantinedUntil: '' }),
+      limitView({ plugin: subject, uid: 4001, quarantinedUntil: until }),
+    ];
+    const serves = pluginView({ name: 'example.com/gpu', uid: 0 });
+    const [need, ...more] = needsOf(facts({ plugins: [serves], limits }));
+    assert.deepEqual([need?.kind, need?.subject, need?.until, more], ['quarantined', subject, until, []]);
+    assert.match(need?.what ?? '', /uid 4001 .*The plugin, .* is not\.$/);
+    assert.equal(need?.command, 'plugin-broker events --plugin example.com/gpu');
+    const lost = pluginView({ name: 'example.com/gpu', uid: 0, state: 'held', reason: 'connection-lost' });
+    assert.deepEqual(
+      needsOf(facts({ plugins: [lost], limits })).map(({ kind }) => kind),
+      ['quarantined', 'held'],
+    );
+  });
+
   void it('names a plugin and a directory in commands as they are, whatever characters they have', () => {
     const until = '2030-01-01T00:05:00.000Z';
     const name = "$'a$&b$`c";

@@ -69,6 +69,13 @@ describe('the output of commands for people', () => {
     assert.deepEqual(owners, ['PLUGIN', '(invalid names)', '(any)']);
   });
 
+  it('tells the limits of several users of one name apart', () => {
+    const rows = [limitView({ uid: 0 }), limitView({ uid: 4001 }), limitView({ plugin: 'DevicePlugin/b', uid: 0 })];
+    const owners = lines(limitTable(rows, now, plain)).map((line) => line.split(/ {2,}/)[1]);
+    const name = rows[0]?.plugin ?? '';
+    assert.deepEqual(owners, ['PLUGIN', `${name} (uid 0)`, `${name} (uid 4001)`, 'DevicePlugin/b']);
+  });
+
   it('is a word instead of an empty table', () => {
     assert.deepEqual(
       [pluginTable([], now, plain), resourceTable([], plain), limitTable([], now, plain, true)],
