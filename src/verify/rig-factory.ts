@@ -1,4 +1,5 @@
 // Makes rigs and takes them down again in any case.
+import { randomBytes } from 'node:crypto';
 import { AttachedPlugin } from './attached.js';
 import { BrokerProcess } from './broker-process.js';
 import { Changes } from './changes.js';
@@ -67,6 +68,8 @@ export class RigFactory {
   readonly #open = new Map<Directories, () => void>();
   /** One that runs already has one checkpoint, so that it is found again in each scenario. */
   #attached: Directories | undefined;
+  /** In the marks of our processes: the names of our directories are no secret, and others could say that theirs are ours. */
+  readonly #secret = randomBytes(12).toString('hex');
 
   constructor(parts: RigFactoryParts) {
     this.#parts = parts;
@@ -88,7 +91,7 @@ export class RigFactory {
     const broker = new BrokerProcess({
       program,
       directories,
-      mark: `${directories.own}#broker`,
+      mark: `${this.#markOf(directories)}broker`,
       changes,
       onNews: (news) => witness.take(news),
       span: (pid, is, how) => recorder?.span('broker', String(pid), is, how),
@@ -124,7 +127,7 @@ export class RigFactory {
   abandon(): void {
     for (const [directories, kill] of this.#open) {
       kill();
-      sweep(directories);
+      sweep(this.#markOf(directories));
       removeDirectories(directories);
     }
   }
@@ -152,12 +155,17 @@ export class RigFactory {
       env: Object.fromEntries(
         Object.entries(env).map(([name, value]) => [name, value === undefined ? value : fill(value)]),
       ),
-      mark: `${directories.own}#${index}`,
+      mark: `${this.#markOf(directories)}${index}`,
       changes,
       note: (what) => witness.note('plugin', index === 0 ? what : `second instance: ${what}`),
       span: (pid, is, how) => recorder?.span(lane, String(pid), is, how),
       wrote: (stream, chunk) => recorder?.log(lane, stream, chunk),
     });
+  }
+
+  /** The begin of the marks of processes that have these directories. */
+  #markOf({ own }: Directories): string {
+    return `${own}#${this.#secret}#`;
   }
 
   async #close(directories: Directories, broker: BrokerProcess, subjects: readonly Subject[]): Promise<void> {
@@ -166,13 +174,13 @@ export class RigFactory {
     if (isShared) await broker.stop().catch(() => undefined);
     else await broker.kill().catch(() => undefined);
     await Promise.all(subjects.map((subject) => subject.stop(KIND_MS)));
-    sweep(directories);
+    sweep(this.#markOf(directories));
     if (!isShared) removeDirectories(directories);
     this.#open.delete(directories);
   }
 }
 
 /** A process that left its parent and its group is still ours by its mark. */
-function sweep({ own }: Directories): void {
-  for (const { pid } of marked(`${own}#`)) signalTo(pid, 'SIGKILL');
+function sweep(mark: string): void {
+  for (const { pid } of marked(mark)) signalTo(pid, 'SIGKILL');
 }

@@ -72,6 +72,8 @@ function complainOf(warnings: readonly string[], terminal: Terminal): void {
 
 /** A key that was given as an id would look like a lease that is over. */
 const KEY_HINT = ' (a key is named with --key)';
+/** A key is a name among the leases of one user. */
+const OWN_HINT = ' (a key is of your own leases; one of another user is named by its id)';
 
 /** Adds `release`. */
 export function addRelease(program: Command, terminal: Terminal): void {
@@ -86,7 +88,7 @@ export function addRelease(program: Command, terminal: Terminal): void {
       const meant = id === undefined ? { key: options.key ?? '' } : { id };
       const { wasHeld, warnings } = await answered(allocatorOf(options).release(meant, terminal.interruption()));
       terminal.write(
-        wasHeld ? 'released\n' : `there is no such lease; nothing was done${id === undefined ? '' : KEY_HINT}\n`,
+        wasHeld ? 'released\n' : `there is no such lease; nothing was done${id === undefined ? OWN_HINT : KEY_HINT}\n`,
       );
       complainOf(warnings, terminal);
     });
@@ -118,7 +120,8 @@ export function addAllocations(program: Command, terminal: Terminal): void {
         if (output !== 'table' && output !== 'wide') {
           return shownText(leaseTexts(leases, output, terminal, uid ?? process.getuid?.()), terminal);
         }
-        return leaseTable(leases, terminal.now(), painter(terminal.hasColours), output === 'wide');
+        const shown = { now: terminal.now(), ownUid: uid ?? process.getuid?.() };
+        return leaseTable(leases, shown, painter(terminal.hasColours), output === 'wide');
       });
     });
 }
@@ -175,14 +178,21 @@ function addReset(allocations: Command, terminal: Terminal): void {
     });
 }
 
-function leaseTable(leases: readonly Lease[], now: number, paint: Paint, isWide: boolean): string {
+/** When a table is shown, and to whom. */
+interface Shown {
+  readonly now: number;
+  /** As of `leaseTexts`. */
+  readonly ownUid: number | undefined;
+}
+
+function leaseTable(leases: readonly Lease[], shown: Shown, paint: Paint, isWide: boolean): string {
   if (leases.length === 0) return 'no leases\n';
   const columns: readonly Column<Lease>[] = [
     { title: 'OWNER', of: ownerOf },
     { title: 'DEVICES', of: grantedText },
     { title: 'STATE', of: ({ state }) => state, tone: ({ state }) => (state === 'active' ? 'good' : 'warn') },
-    { title: 'SINCE', of: ({ createdAt }) => ago(createdAt, now) },
-    { title: 'UNTIL', of: untilText },
+    { title: 'SINCE', of: ({ createdAt }) => ago(createdAt, shown.now) },
+    { title: 'UNTIL', of: (lease) => untilText(lease, shown) },
     { title: 'UID', of: ({ uid }) => known(uid) },
     { title: 'LEASE', of: ({ id }) => id },
     ...(isWide
@@ -200,10 +210,11 @@ function cdiText({ cdiDevices }: Lease): string {
 }
 
 /** The end of the lease's life. */
-function untilText({ owner, pid, key, expiresAt }: Lease): string {
+function untilText({ owner, pid, key, id, uid, expiresAt }: Lease, { ownUid }: Shown): string {
   if (expiresAt !== '') return expiresAt;
   if (owner?.bind === 'pod') return 'its pod ends';
   if (owner?.bind === 'process') return `pid ${String(pid)} ends`;
-  // As one word for a shell: it is there to be copied, and others choose keys.
-  return owner?.bind === 'cgroup' ? 'its control group ends' : `release --key ${visible(shellWord(key))}`;
+  if (owner?.bind === 'cgroup') return 'its control group ends';
+  // It is there to be copied. A key of another user may be one of ours, too.
+  return uid === ownUid ? `release --key ${visible(shellWord(key))}` : `release ${id}`;
 }

