@@ -7,12 +7,14 @@ import { run } from './cli/program.js';
 import { processTerminal } from './cli/terminal.js';
 import { loadDaemon } from './daemon-bundle.js';
 import { muteLibrary } from './platform/grpc/mute-library.js';
+import { neverWriteOut } from './platform/process/last-writes.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   readonly version: string;
 };
 
 muteLibrary();
+neverWriteOut();
 void run(process.argv.slice(2), processTerminal(), {
   version,
   readConfig,

@@ -62,7 +62,9 @@ export interface Libc {
   /** Takes the next connection that waits at a listening socket: its descriptor, which is the caller's to close. */
   accept(listening: number): Accepted;
   close(fd: number): void;
-  /** The same at one of TCP, with its peer: a fifth of the time that an accepted `Socket` and `uidOfTcp` take. */
+  /** Has the second descriptor lead where the first one does (dup2). */
+  duplicate(fd: number, other: number): void;
+  /** The same as `accept` at one of TCP, with its peer: a fifth of the time that an accepted `Socket` and `uidOfTcp` take. */
   acceptTcp(listening: number): AcceptedTcp | Failed;
   /**
    * A peer of this unix socket, or of one that is accepted at it, can pass no descriptors from now on: its sendmsg fails. Failed with
@@ -87,9 +89,16 @@ export interface Libc {
   sendDatagram(address: string, text: string): Failed | undefined;
 }
 
+const newest: { libc?: Libc } = {};
+
+/** The calls where somebody has loaded koffi. */
+export function loadedLibc(): Libc | undefined {
+  return newest.libc;
+}
+
 /** Loads koffi and finds the calls, in about 5 ms; undefined where it is not installed or has no binary for this machine. */
 export function loadLibc(): Libc | undefined {
-  return ifPossible(() => new KoffiLibc(createRequire(import.meta.url)('koffi') as typeof koffi));
+  return ifPossible(() => (newest.libc = new KoffiLibc(createRequire(import.meta.url)('koffi') as typeof koffi)));
 }
 
 type Call = (...args: unknown[]) => number;
@@ -107,6 +116,7 @@ class KoffiLibc implements Libc {
   readonly #sendto: Call;
   readonly #recv: Call;
   readonly #close: Call;
+  readonly #dup2: Call;
   /** The socket that asks for the users of TCP connections; -1: none. */
   #netlink = -1;
   readonly #answer = Buffer.alloc(512);
@@ -125,6 +135,7 @@ class KoffiLibc implements Libc {
     this.#sendto = libc.func('intptr_t sendto(int, const uint8_t *, size_t, int, const uint8_t *, uint32_t)');
     this.#recv = libc.func('intptr_t recv(int, _Out_ uint8_t *, size_t, int)');
     this.#close = libc.func('int close(int)');
+    this.#dup2 = libc.func('int dup2(int, int)');
   }
 
   peerOf(fd: number): Credentials | Failed {
@@ -141,6 +152,10 @@ class KoffiLibc implements Libc {
 
   close(fd: number): void {
     this.#close(fd);
+  }
+
+  duplicate(fd: number, other: number): void {
+    this.#dup2(fd, other);
   }
 
   acceptTcp(listening: number): AcceptedTcp | Failed {

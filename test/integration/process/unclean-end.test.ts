@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { O_PATH } from '../../../src/platform/fs/socket-pin.js';
 import { distFile } from '../../support/dist.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -14,14 +15,15 @@ describe('a broker that is told to stop', () => {
     preload: readonly string[],
     shown = '"level":"error"',
     until = (_log: string): boolean => true,
+    stdout: 'ignore' | number = 'ignore',
   ): Promise<[code: number | null, lines: string[]]> => {
     const root = tempDir();
     const config = path.join(root, 'config.yaml');
     writeFileSync(config, JSON.stringify({ http: { listen: 'off' } }));
     const argv = [...preload, distFile(), 'serve', '--root', root, '--config', config];
-    const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', stdout, 'pipe'] });
     let log = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text));
     const ended = once(child, 'close');
     await eventually('it serves', () => existsSync(path.join(root, 'device-plugins', 'kubelet.sock')));
     await eventually('it has said it', () => until(log));
@@ -32,6 +34,18 @@ describe('a broker that is told to stop', () => {
 
   it('ends with 0', async () => {
     assert.deepEqual(await end([]), [0, []]);
+  });
+
+  it('does not write its standard output out to the disk, which may never end', async () => {
+    // A file that cannot be written out: what tries to says so.
+    const file = path.join(tempDir(), 'output');
+    writeFileSync(file, '');
+    const unwritable = openSync(file, O_PATH);
+    try {
+      assert.deepEqual(await end([], 'Failed to sync', () => true, unwritable), [0, []]);
+    } finally {
+      closeSync(unwritable);
+    }
   });
 
   it('has told a warning of Node.js once, as a line of its log', async () => {
