@@ -1,14 +1,13 @@
 // `doctor`
 import { statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { release } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { isDone } from '../../kernel/if-possible.js';
 import { visible } from '../../kernel/visible.js';
 import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
+import { loadLibc } from '../../platform/peer/libc.js';
 import { ownUid } from '../../platform/process/own-uid.js';
 import type { ConfigReader } from '../config-reader.js';
 import { checkAccess } from '../doctor/access.js';
@@ -119,7 +118,7 @@ async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
     whyNoDaemon = failure.message;
   }
   const uid = daemon === undefined ? ownUid() : statSync(address).uid;
-  const hasNativeCalls = isDone(() => void createRequire(import.meta.url)('koffi'));
+  const hasNativeCalls = loadLibc() !== undefined;
   const place = { proc: '/proc', fuseConf: '/etc/fuse.conf', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
   return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls, kernel: release() };
 }
