@@ -181,12 +181,13 @@ export class SocketPaths {
     const known = this.#open.get(root);
     if (known !== undefined) return known;
     const fd = openSync(root, DIRECTORY);
-    const opened = { fd, mount: mountOf(fd) };
-    this.#open.set(root, opened);
+    // Before anything else can fail: to learn the mount takes another descriptor.
     queueMicrotask(() => {
       this.#open.delete(root);
       closeSync(fd);
     });
+    const opened = { fd, mount: mountOf(fd) };
+    this.#open.set(root, opened);
     return opened;
   }
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -48,5 +49,29 @@ void describe('the last descriptors', () => {
     assert.deepEqual([pin(false), pin(true)], ['BUSY', 'pinned']);
     await new Promise(setImmediate);
     assert.equal(open(), before);
+  });
+
+  void it('are given back where there is one for a directory and none to learn on which mount it is', () => {
+    const directory = tempDir();
+    const paths = new URL('../../../src/platform/fs/socket-paths.js', import.meta.url).href;
+    const script = `
+      import { closeSync, openSync, readdirSync } from 'node:fs';
+      import { SocketPaths } from ${JSON.stringify(paths)};
+      const held = [];
+      const take = () => { try { for (;;) held.push(openSync('/dev/null', 'r')); } catch { closeSync(held.pop()); } };
+      // The first round leaves one of Node's.
+      let before;
+      for (let round = 0; round < 6; round += 1) {
+        if (round === 1) before = readdirSync('/proc/self/fd').length;
+        take();
+        new SocketPaths([${JSON.stringify(directory)}], () => true).keyAt(${JSON.stringify(`${directory}/x.sock`)});
+        await new Promise(setImmediate);
+        for (const fd of held.splice(0)) closeSync(fd);
+      }
+      const more = readdirSync('/proc/self/fd').length - before;
+      process.stdout.write(String(more));
+    `;
+    const argv = ['-c', 'ulimit -n 64; exec "$0" --input-type=module -e "$1"', process.execPath, script];
+    assert.equal(execFileSync('/bin/sh', argv, { encoding: 'utf8' }), '0');
   });
 });
