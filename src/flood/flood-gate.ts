@@ -83,8 +83,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   }
 
   /**
-   * Counts a registration: by its plugin's limit, and when it has its permit, by its user's share, and then by the limit of all
-   * together, so that a call that waits for its own permit takes none from others. A pull is not counted, because nobody called.
+   * Counts a registration: by its plugin's limit, and when it has its permit, by its user's share, by that of all
+   * ordinary users, and then by the limit of all together, so that a call that waits for its own permit takes none from others. A pull is not counted, because nobody called.
    * At the watcher door, where the broker calls, each action (`onExceed`) means to wait without a limit.
    */
   registration(subject: FloodSubject): FloodVerdict {
@@ -99,11 +99,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     }
     if (subject.pulled) return PASS;
     bucket.named(subject);
-    return this.#askEach(
-      [() => ownLimit(bucket), () => this.#shared.share(subject), () => this.#shared.all(subject)],
-      subject,
-      bucket,
-    );
+    return this.#askEach([() => ownLimit(bucket), ...this.#shared.limits(subject)], subject, bucket);
   }
 
   /** The pace of one session's lists; close it with the session. */

@@ -1,5 +1,5 @@
-// How often plugins register together: all of them (`flood.global.register`), and before that those of one ordinary user, who
-// may have as many names as there are buckets of `register`, and could register in all of them as often as each may.
+// How often plugins register together: all of them (`flood.global.register`), before that those of all ordinary users, and before
+// that those of one, who may have as many names as there are buckets of `register`, and could register in all of them as often as each may.
 import { processKey, strangerUser } from '../model/ids.js';
 import type { FloodSubject } from '../model/flood.js';
 import type { FloodSettings, RegisterLimit } from '../model/settings.js';
@@ -15,6 +15,8 @@ import type { RegistrationLimit } from './registration-limit.js';
 const BURST_PART = 4;
 /** The part of the shared pace that one user has. Calls to the plugin and its list follow each registration that is let in. */
 const PACE_PART = 10;
+/** All ordinary users together have as much as so many: with a share for each of ten users root would have none. */
+const WHOLE_SHARES = 2;
 /** The uid of limits that no user has alone. */
 const NOBODYS = -1;
 
@@ -49,6 +51,7 @@ class SharedLimit {
 export class SharedRegistrations {
   readonly #ports: SharedRegistrationPorts;
   readonly #all: SharedLimit;
+  readonly #ordinary: SharedLimit;
   readonly #shares = new Limiters<SharedLimit>({
     isForgettable: ({ limiter }) => limiter.isFull() && limiter.waiting === 0,
     close: (share) => share.close(),
@@ -59,19 +62,26 @@ export class SharedRegistrations {
     this.#ports = ports;
     this.#settings = settings;
     this.#all = new SharedLimit(NOBODYS, 'everybody', settings.globalRegister, ports);
+    this.#ordinary = new SharedLimit(NOBODYS, 'plugins of ordinary users', sharesOf(settings, WHOLE_SHARES), ports);
   }
 
-  /** The limit of all together, as it applies to a caller. */
-  all(subject: FloodSubject): RegistrationLimit {
+  /**
+   * The limits of a caller that it has with others, each to be looked at when it has its permit of the one before: of its user and of all
+   * ordinary users (undefined: of root and the broker's own user), and of all together.
+   */
+  limits(subject: FloodSubject): readonly (() => RegistrationLimit | undefined)[] {
+    return [() => this.#share(subject), () => this.#ofOrdinary(subject), () => this.#ofAll(subject)];
+  }
+
+  #ofAll(subject: FloodSubject): RegistrationLimit {
     const { globalRegister: settings } = this.#settings;
     return this.#limit(this.#all, subject, { settings, doing: 'all plugins together register', source: 'flood' });
   }
 
-  /** The share of a caller's user; undefined of root and the broker's own user. */
-  share(subject: FloodSubject): RegistrationLimit | undefined {
+  #share(subject: FloodSubject): RegistrationLimit | undefined {
     const user = strangerUser(subject.uid, this.#ports);
     if (user === undefined) return undefined;
-    const settings = shareOf(this.#settings);
+    const settings = sharesOf(this.#settings, 1);
     const share = this.#shares.of(String(user), (isShared) =>
       isShared
         ? new SharedLimit(NOBODYS, 'plugins of further users', settings, this.#ports)
@@ -81,17 +91,27 @@ export class SharedRegistrations {
     return this.#limit(share, subject, { settings, ...words });
   }
 
+  #ofOrdinary(subject: FloodSubject): RegistrationLimit | undefined {
+    if (strangerUser(subject.uid, this.#ports) === undefined) return undefined;
+    const settings = sharesOf(this.#settings, WHOLE_SHARES);
+    const words = { doing: `${this.#ordinary.who} together register`, source: 'their share of flood' };
+    return this.#limit(this.#ordinary, subject, { settings, ...words });
+  }
+
   /** Goes on under other settings with the permits that are left. */
   reload(settings: FloodSettings): void {
     this.#settings = settings;
     this.#all.limiter.reload(settings.globalRegister);
-    this.#shares.reload(shareOf(settings));
+    this.#ordinary.limiter.reload(sharesOf(settings, WHOLE_SHARES));
+    this.#shares.reload(sharesOf(settings, 1));
   }
 
-  /** The row of all together, and those of users that had to wait. */
+  /** The row of all together, and those of ordinary users that had to wait. */
   views(): LimitView[] {
     const { mode } = this.#settings;
-    const noticed = this.#shares.all().filter(({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull());
+    const noticed = [this.#ordinary, ...this.#shares.all()].filter(
+      ({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull(),
+    );
     return [this.#all, ...noticed].map(({ uid, who, limiter, exceeded }) => {
       const slowing = limiter.permits() > 0 || exceeded === 0 ? '' : who;
       return nobodysView('global.register', limiter, { uid, mode, exceeded, slowing });
@@ -101,6 +121,7 @@ export class SharedRegistrations {
   /** Ends everybody's wait. */
   close(): void {
     this.#all.close();
+    this.#ordinary.close();
     this.#shares.close();
   }
 
@@ -127,10 +148,11 @@ export class SharedRegistrations {
   }
 }
 
-function shareOf({ globalRegister }: FloodSettings): RegisterLimit {
+/** @param users as much as so many have */
+function sharesOf({ globalRegister }: FloodSettings, users: number): RegisterLimit {
   return {
     ...globalRegister,
-    burst: Math.ceil(globalRegister.burst / BURST_PART),
-    intervalMs: globalRegister.intervalMs * PACE_PART,
+    burst: Math.ceil((globalRegister.burst * users) / BURST_PART),
+    intervalMs: (globalRegister.intervalMs * PACE_PART) / users,
   };
 }
