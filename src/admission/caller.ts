@@ -1,5 +1,5 @@
 // May this process register this plugin? Pure.
-import { isTrusted } from '../model/ids.js';
+import { isTrusted, UNKNOWN_USER } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { NameOwner } from '../model/registration.js';
 
@@ -21,7 +21,8 @@ export interface CallerFacts {
 /**
  * The uid that listens on the endpoint must be the caller's, or one that a rule names; root's endpoint may also be named by the
  * broker's own user. Nobody else may: any process that sees the fresh socket of a root plugin could claim it under a name of its
- * own before the plugin registers. admission.allowUids and a rule's uids, where given, must name both uids.
+ * own before the plugin registers. admission.allowUids and a rule's uids, where given, must name both uids. Users that the broker
+ * cannot tell apart are let in by nothing: each would have the names of all others.
  */
 export function checkCaller({
   name,
@@ -36,6 +37,10 @@ export function checkCaller({
     code: 'CALLER_NOT_ALLOWED',
     message: `${name}: uid ${String(who)} may not register it; ${list} allows ${allowed.join(', ')}`,
   });
+  if (uid === UNKNOWN_USER || listenerUid === UNKNOWN_USER) {
+    const message = `${name}: its user is none of those that the user namespace of the broker knows, which cannot be told apart; run the broker in the user namespace of its plugins`;
+    return { code: 'CALLER_NOT_ALLOWED', message };
+  }
   for (const involved of new Set([uid, listenerUid])) {
     if (allowUids?.includes(involved) === false) return notAllowed(involved, 'admission.allowUids', allowUids);
   }

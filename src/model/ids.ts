@@ -32,6 +32,12 @@ export function incarnationKey(incarnation: Incarnation): string {
   return `${incarnation.dev}:${incarnation.ino}:${incarnation.birthNs}`;
 }
 
+/**
+ * Stands for each user that the user namespace of the broker does not know: many users, which nobody tells apart. (uid_t)-1, the uid of
+ * nobody.
+ */
+export const UNKNOWN_USER = 0xffff_ffff;
+
 /** The process behind a connection, as far as it can be seen. */
 export interface Caller {
   readonly uid: number;

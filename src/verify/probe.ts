@@ -1,5 +1,6 @@
 // A well-behaved plugin of our own. Before anything is said about somebody's plugin it shows that the broker was fine:
 // it registers at the same door, is dialled back, and its device is counted.
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { Server, ServerCredentials, type ServerWritableStream, type ServiceError } from '@grpc/grpc-js';
 import { DEVICE_PLUGIN, type PluginId } from '../model/ids.js';
@@ -16,8 +17,8 @@ import type { Witness } from './witness.js';
 
 /** The probe's plugin. */
 export const PROBE: PluginId = { type: DEVICE_PLUGIN, name: 'plugin-broker.verify/probe' };
-/** Plugins do not look at names with a dot. */
-export const PROBE_SOCKET = '.probe.sock';
+/** Plugins do not look at names with a dot. Nobody who may write the directory can have taken one that cannot be foreseen. */
+export const PROBE_SOCKET = `.probe-${randomBytes(6).toString('hex')}.sock`;
 /** Register answers in milliseconds; only a broken broker or a machine on its knees needs this. */
 const REGISTER_MS = 10_000;
 const LISTED_MS = 10_000;

@@ -1,5 +1,6 @@
 // Checks whether the daemon is running and well, and can identify its callers.
 import { counted } from '../../kernel/counted.js';
+import { unmappedUid } from '../../platform/peer/unmapped.js';
 import { finding, type Finding, type Scope } from './finding.js';
 
 /** The daemon on this root. */
@@ -31,10 +32,15 @@ export function checkKernel({ kernel, hasNativeCalls }: Scope): readonly Finding
   ];
 }
 
-/** Without koffi the kernel cannot be asked which process is behind a connection. */
-export function checkNativeCalls({ hasNativeCalls, settings }: Scope): readonly Finding[] {
+/** Without koffi the kernel cannot be asked which process is behind a connection; in a user namespace it names some users alike. */
+export function checkNativeCalls({ hasNativeCalls, settings, proc }: Scope): readonly Finding[] {
   if (hasNativeCalls) {
-    return [finding('callers', 'ok', 'koffi is there: the process behind each connection is known')];
+    const unmapped = unmappedUid(proc);
+    if (unmapped === undefined)
+      return [finding('callers', 'ok', 'koffi is there: the process behind each connection is known')];
+    const all = `this user namespace does not know all users of the machine, and shows the others as uid ${String(unmapped)}`;
+    const what = 'the broker cannot tell them apart, and refuses their plugins and their requests for devices';
+    return [finding('callers', 'warn', `${all}: ${what}; run it in the user namespace of its plugins`)];
   }
   const state = 'koffi cannot be loaded, so the processes behind connections are not known';
   if (settings.admission.allowUids !== undefined) {

@@ -25,7 +25,7 @@ import {
 } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import type { Log } from '../../kernel/log.js';
 import type { AllocationRefusal } from '../../model/allocation-reasons.js';
-import { isTrusted } from '../../model/ids.js';
+import { isTrusted, UNKNOWN_USER } from '../../model/ids.js';
 import type { Lease, ProcessLife } from '../../model/lease.js';
 import { procStat } from '../process/proc-stat.js';
 import { leaseMessage, podMessage, type LeaseFields } from './alloc-messages.js';
@@ -118,7 +118,7 @@ class AllocatorCalls {
     const { isExact, ownUid } = this.#backend;
     const caller = this.#door.connectionOf(metadata)?.caller;
     const uid = caller?.uid ?? (isExact ? undefined : ownUid);
-    if (uid === undefined) throw new UnknownCaller();
+    if (uid === undefined || uid === UNKNOWN_USER) throw new UnknownCaller();
     const { pid, startTime } = caller ?? {};
     const process = pid === undefined || startTime === undefined ? undefined : { pid, startTime };
     return { uid, process };

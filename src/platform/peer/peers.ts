@@ -1,11 +1,12 @@
 // The peers: the caller of a connection, and the process that listens on a plugin's socket.
 import { Socket, type Server } from 'node:net';
-import { mayListen, type Caller, type Listener } from '../../model/ids.js';
+import { mayListen, UNKNOWN_USER, type Caller, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { descriptorOf } from '../process/descriptors.js';
 import { procStat } from '../process/proc-stat.js';
 import { NO_READ_AHEAD } from './read-ahead.js';
 import { loadLibc, type Credentials, type Libc } from './libc.js';
+import { unmappedUid } from './unmapped.js';
 
 /**
  * Connections taken from the queue in one go: a millisecond. Four times as many are taken no faster, and keep everybody waiting.
@@ -21,13 +22,18 @@ export type IsTcpTurnedAway = (address: string, uid: number | 'nobody' | undefin
 /** Asks the kernel (SO_PEERCRED) through koffi, which is loaded with the first question. */
 export class Peers {
   readonly #load: () => Libc | undefined;
+  readonly #unmapped: number | undefined;
   /** A queue is being gone through: a connection of it that is closed causes no further pass. */
   #isTaking = false;
   #libc: { readonly loaded: Libc | undefined } | undefined;
 
-  /** @param load how the system calls are found; tests hide them */
-  constructor(load: () => Libc | undefined = loadLibc) {
+  /**
+   * @param load how the system calls are found; tests hide them
+   * @param unmapped the uid that the kernel shows for users of which our user namespace has none: they are UNKNOWN_USER
+   */
+  constructor(load: () => Libc | undefined = loadLibc, unmapped = unmappedUid()) {
     this.#load = load;
+    this.#unmapped = unmapped;
   }
 
   /** Whether the kernel can be asked. Without koffi the owner of a socket file stands in for its listener. */
@@ -81,7 +87,7 @@ export class Peers {
       const found = libc.peerOf(fd);
       return {
         fd,
-        isAway: 'error' in found ? isTurnedAway(undefined, undefined) : isTurnedAway(found.uid, pidOf(found)),
+        isAway: 'error' in found ? isTurnedAway(undefined, undefined) : isTurnedAway(this.#user(found), pidOf(found)),
       };
     });
   }
@@ -104,10 +110,10 @@ export class Peers {
    */
   listenerOf(socket: PinnedSocket): Listener {
     const libc = this.#calls();
-    if (libc === undefined) return { uid: socket.uid, gid: undefined, pid: undefined };
+    if (libc === undefined) return { uid: this.#user(socket), gid: undefined, pid: undefined };
     const found = libc.listenerAt(socket.dialPath);
     if ('error' in found) return found;
-    return { uid: found.uid, gid: found.gid, pid: pidOf(found) };
+    return { uid: this.#user(found), gid: found.gid, pid: pidOf(found) };
   }
 
   /** Whether somebody listens at a path, or might, because we cannot ask; in microseconds; undefined without koffi. */
@@ -146,7 +152,11 @@ export class Peers {
   #credentialsOf(socket: Socket): Credentials | undefined {
     const fd = descriptorOf(socket);
     const found = fd === undefined ? undefined : this.#calls()?.peerOf(fd);
-    return found === undefined || 'error' in found ? undefined : found;
+    return found === undefined || 'error' in found ? undefined : { ...found, uid: this.#user(found) };
+  }
+
+  #user({ uid }: { readonly uid: number }): number {
+    return uid === this.#unmapped ? UNKNOWN_USER : uid;
   }
 
   #calls(): Libc | undefined {

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { ServiceError } from '@grpc/grpc-js';
-import type { Caller } from '../../../src/model/ids.js';
+import { UNKNOWN_USER, type Caller } from '../../../src/model/ids.js';
 import { serveAllocator } from '../../../src/platform/grpc/alloc-service.js';
 import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
 import { procStat } from '../../../src/platform/process/proc-stat.js';
@@ -40,9 +40,12 @@ async function served(caller: Caller | undefined, isExact: boolean) {
   return { allocations, answered, client, close };
 }
 
-/** The outcomes of List, Release, Allocate and Attach for a caller of whom nothing is known. */
-async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: number; answered: boolean[] }> {
-  const { allocations, answered, client, close } = await served(undefined, isExact);
+/** The outcomes of List, Release, Allocate and Attach. @param caller undefined: nothing is known of it */
+async function outcomes(
+  isExact: boolean,
+  caller?: Caller,
+): Promise<{ calls: unknown[]; leases: number; answered: boolean[] }> {
+  const { allocations, answered, client, close } = await served(caller, isExact);
   const root = { uid: 0, process: undefined };
   await allocations.allocate(request(GPU, { key: 'k' }), root, new AbortController().signal);
   const codeOf = (call: Promise<unknown>): Promise<unknown> =>
@@ -71,6 +74,17 @@ describe('a caller of whom the kernel says nothing', () => {
       [false, false, false, false],
       'each counts as refused: a caller that goes on is slowed down',
     );
+    assert.deepEqual([calls, leases], [[16, 16, 'the kernel does not say who calls', 16], 1]);
+  });
+
+  it('is nobody either where its user is one of many that are shown alike', async () => {
+    const rest = {
+      gid: 65534,
+      pid: process.pid,
+      startTime: procStat(process.pid)?.startTime,
+      source: 'peercred',
+    } as const;
+    const { calls, leases } = await outcomes(true, { uid: UNKNOWN_USER, ...rest });
     assert.deepEqual([calls, leases], [[16, 16, 'the kernel does not say who calls', 16], 1]);
   });
 

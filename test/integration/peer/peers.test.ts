@@ -11,6 +11,7 @@ import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { ownerOf } from '../../../src/platform/http/http-peer.js';
 import { Peers } from '../../../src/platform/peer/peers.js';
 import { procStat } from '../../../src/platform/process/proc-stat.js';
+import { UNKNOWN_USER } from '../../../src/model/ids.js';
 import type { PinnedSocket } from '../../../src/model/plugin.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -57,6 +58,24 @@ describe('the caller of a connection', { skip: loadLibc() === undefined && 'koff
     socket.destroy();
     await once(socket, 'close');
     assert.equal(peers.peerOf(socket), undefined);
+  });
+
+  it('is a user that nobody knows where our user namespace has none of it', async () => {
+    const peers = new Peers(undefined, self.uid);
+    const accepted: Socket[] = [];
+    const file = await listening('unmapped', (socket) => accepted.push(socket));
+    const client = createConnection(file);
+    const socket = await eventually('an accepted connection', () => accepted[0]);
+    assert.deepEqual([peers.peerOf(socket)?.uid, peers.uidOf(socket)], [UNKNOWN_USER, UNKNOWN_USER]);
+    const pin = pinned(file);
+    for (const one of [peers, new Peers(hidden, self.uid)]) {
+      const listener = one.listenerOf(pin);
+      assert.ok('uid' in listener);
+      assert.equal(listener.uid, UNKNOWN_USER);
+    }
+    pin.release();
+    client.destroy();
+    socket.destroy();
   });
 
   it(

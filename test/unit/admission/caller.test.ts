@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkCaller, checkOwner } from '../../../src/admission/caller.js';
+import { UNKNOWN_USER } from '../../../src/model/ids.js';
 import { isTransient } from '../../../src/model/reasons.js';
 
 /** caller's uid (undefined: nobody called), listener's uid, admission.allowUids, the rule's uids, and the verdict. */
@@ -49,6 +50,22 @@ describe('whether a process may register a plugin', () => {
       if (refusal !== undefined) assert.match(refusal.message, /^example\.com\/x: .*uid \d+/);
     });
   }
+});
+
+describe('users of whom the user namespace of the broker knows none', () => {
+  it('are let in by nothing, because each would have the names of all others', () => {
+    const common = { name: 'example.com/x', allowUids: [UNKNOWN_USER, 0], ruleUids: [UNKNOWN_USER, 0], ownUid: 0 };
+    for (const [callerUid, listenerUid] of [
+      [UNKNOWN_USER, UNKNOWN_USER],
+      [undefined, UNKNOWN_USER],
+      [0, UNKNOWN_USER],
+      [UNKNOWN_USER, 0],
+    ] as const) {
+      const refusal = checkCaller({ ...common, callerUid, listenerUid });
+      assert.equal(refusal?.code, 'CALLER_NOT_ALLOWED');
+      assert.match(refusal.message, /^example\.com\/x: .*user namespace/);
+    }
+  });
 });
 
 /** Title, newcomer, uids of the rule, owner's uid and whether it is held, verdict: passing is a matter of time. */
