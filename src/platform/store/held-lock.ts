@@ -2,7 +2,7 @@
 import { mkdir, unlink } from 'node:fs/promises';
 import type net from 'node:net';
 import path from 'node:path';
-import { lockId, throughGate } from './lock-file.js';
+import { lockId } from './lock-file.js';
 
 /** The lock while we hold it: HeldLock here; LateLock (platform/store/late-lock) where it could not be taken at the start. */
 export interface InstanceLock {
@@ -35,7 +35,7 @@ export class HeldLock implements InstanceLock {
 
   /**
    * @param lock its path
-   * @param hold takes the name once more, inside the gate; undefined where somebody else has it
+   * @param hold takes the name once more, through the gate; undefined where somebody else has it
    */
   constructor(lock: string, held: Held, hold: () => Promise<Held | undefined>) {
     this.#lock = lock;
@@ -57,7 +57,7 @@ export class HeldLock implements InstanceLock {
   async #look(): Promise<boolean> {
     if ((await lockId(this.#lock)) !== undefined) return false;
     await mkdir(path.dirname(this.#lock), { recursive: true, mode: 0o700 });
-    const held = await throughGate(this.#lock, this.#hold);
+    const held = await this.#hold();
     if (held === undefined) return false;
     const before = this.#held;
     this.#held = held;

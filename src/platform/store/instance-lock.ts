@@ -158,7 +158,7 @@ class Attempt {
     this.#gateUntil ??= clock.mono() + GATE_MS;
     const isGated = clock.mono() < this.#gateUntil;
     return this.#disk.step(
-      () => (isGated ? throughGate(this.#lock, () => this.#take()) : this.#take()),
+      () => (isGated ? throughGate(this.#lock, clock, () => this.#take()) : this.#take()),
       (lock) => lock?.release(),
     );
   }
@@ -213,7 +213,8 @@ class Attempt {
   /** Takes the lock, unless somebody was faster. */
   async #take(): Promise<InstanceLock | undefined> {
     const held = await this.#hold();
-    return held === undefined ? undefined : new HeldLock(this.#lock, held, () => this.#hold());
+    const holdAgain = (): Promise<Held | undefined> => throughGate(this.#lock, this.#ports.clock, () => this.#hold());
+    return held === undefined ? undefined : new HeldLock(this.#lock, held, holdAgain);
   }
 
   async #hold(): Promise<Held | undefined> {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, link, lstat, open, readdir, rename, unlink } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
+import { sleep, type Clock } from '../../kernel/clock.js';
 import { hasCode } from '../../kernel/errno.js';
 import { loadLibc, type Libc } from '../peer/libc.js';
 import { isOursOrRoots } from '../process/own-uid.js';
@@ -14,6 +15,7 @@ const PRIVATE = '.lock-';
  * holds the name and does not listen is no starter.
  */
 const GATE_LOOKS = 10;
+const LOOK_EVERY_MS = 2;
 
 /** Octets of sun_path, to which Node 20 fills up an abstract name with zeros: that is another name than the same without them. */
 const PADDED = 108;
@@ -116,17 +118,24 @@ export async function lockId(file: string): Promise<string | undefined> {
  * process ends; it spans a network namespace, and any user may take the name. Where it cannot be had, because it cannot be made
  * or a user that could not take the lock holds it, `work` is done without it.
  *
- * @returns undefined when another starter is in the gate
+ * @param libc undefined: koffi is not there
+ * @returns undefined when another starter is in the gate; where the kernel cannot refuse descriptors it is not known, and waited for a
+ * little
  */
-export async function throughGate<T>(lock: string, work: () => Promise<T>): Promise<T | undefined> {
+export async function throughGate<T>(
+  lock: string,
+  clock: Clock,
+  work: () => Promise<T>,
+  libc = loadLibc(),
+): Promise<T | undefined> {
   const { dev, ino } = await lstat(path.dirname(lock), { bigint: true });
   const name = `plugin-broker-${dev}-${ino}`;
-  const libc = loadLibc();
   const gate = libc === undefined ? new PlainGate(name) : new Gate(libc, name);
   for (let look = 1; look <= GATE_LOOKS && !(await gate.enter()); look += 1) {
     const inside = await gate.whoIsIn();
     if (inside === 'starter') return undefined;
     if (inside === 'stranger') break;
+    await sleep(clock, LOOK_EVERY_MS);
   }
   try {
     return await work();
@@ -153,10 +162,17 @@ class Gate {
   readonly #libc: Libc;
   readonly #forms: readonly string[];
   readonly #servers: net.Server[] = [];
+  /** Bound, and listening to nobody. */
+  readonly #silent: number[] = [];
+  /** Whether sockets can refuse descriptors: from Linux 6.16 on. */
+  readonly #refuses: boolean;
   #taken = '';
 
   constructor(libc: Libc, name: string) {
     this.#libc = libc;
+    const made = libc.socketWithoutDescriptors();
+    this.#refuses = typeof made === 'number';
+    if (typeof made === 'number') libc.close(made);
     this.#forms = [`@${name}`, `@${name}`.padEnd(PADDED, '\0')];
   }
 
@@ -169,6 +185,11 @@ class Gate {
         this.#taken = form;
         return fd.error !== 'EADDRINUSE';
       }
+      // Where everybody who connects could pass descriptors nobody can connect: the name has no listener.
+      if (!this.#refuses) {
+        this.#silent.push(fd);
+        continue;
+      }
       const server = net.createServer((socket) => socket.destroy());
       this.#servers.push(server);
       await listen(server, { fd }).catch(() => undefined);
@@ -178,6 +199,8 @@ class Gate {
 
   /** Our gates take every connection, so that a full queue is another user's. */
   whoIsIn(): Inside {
+    // Nor do we connect there: another starter is waited for, and a stranger as long.
+    if (!this.#refuses) return 'nobody';
     const found = this.#libc.listenerAt(this.#taken);
     if (!('error' in found)) return insideOf(found.uid);
     return found.error === 'ECONNREFUSED' ? 'nobody' : 'stranger';
@@ -185,6 +208,7 @@ class Gate {
 
   close(): void {
     for (const server of this.#servers.splice(0)) server.close();
+    for (const fd of this.#silent.splice(0)) this.#libc.close(fd);
   }
 }
 

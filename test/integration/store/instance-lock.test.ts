@@ -17,7 +17,7 @@ import {
   type LockPorts,
 } from '../../../src/platform/store/instance-lock.js';
 import { LateLock } from '../../../src/platform/store/late-lock.js';
-import { loadLibc } from '../../../src/platform/peer/libc.js';
+import { loadLibc, type Libc } from '../../../src/platform/peer/libc.js';
 import { throughGate } from '../../../src/platform/store/lock-file.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
@@ -307,20 +307,20 @@ describe('the lock of a state folder', () => {
     },
   );
 
-  it('has a gate that nobody passes while another starter is in it', async () => {
+  it('has a gate that nobody passes while another starter is in it', { skip: refusesNone() }, async () => {
     const lock = `${tempDir()}/lock`;
-    const first = await throughGate(lock, async () => {
-      assert.equal(await throughGate(lock, () => Promise.resolve('second')), undefined);
+    const first = await throughGate(lock, systemClock, async () => {
+      assert.equal(await throughGate(lock, systemClock, () => Promise.resolve('second')), undefined);
       return 'first';
     });
     assert.equal(first, 'first');
-    assert.equal(await throughGate(lock, () => Promise.resolve('third')), 'third');
+    assert.equal(await throughGate(lock, systemClock, () => Promise.resolve('third')), 'third');
   });
 
   it('has a gate that takes no descriptors, which would hold the start up', { skip: refusesNone() }, async () => {
     const lock = `${tempDir()}/lock`;
     const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
-    const how = await throughGate(lock, () => {
+    const how = await throughGate(lock, systemClock, () => {
       const stranger = net.connect(`\0plugin-broker-${String(dev)}-${String(ino)}`);
       stranger.on('error', () => undefined);
       const refused = passDescriptor(stranger, 0);
@@ -329,6 +329,30 @@ describe('the lock of a state folder', () => {
     });
     assert.equal(how, 'EPERM');
   });
+
+  it(
+    'has a gate to which nobody can connect where the kernel cannot refuse descriptors',
+    { skip: loadLibc() === undefined && 'koffi is not installed' },
+    async () => {
+      const lock = `${tempDir()}/lock`;
+      const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
+      const libc = loadLibc()!;
+      const old: Libc = Object.assign(Object.create(null) as Libc, {
+        bound: (address: string) => libc.bound(address),
+        close: (fd: number) => libc.close(fd),
+        socketWithoutDescriptors: () => ({ error: 'ENOPROTOOPT' }),
+      });
+      const through = <T>(work: () => Promise<T>): Promise<T | undefined> => throughGate(lock, systemClock, work, old);
+      const awake = setInterval(() => undefined, 1_000);
+      const inside = await through(async () => {
+        const stranger = net.connect(`\0plugin-broker-${String(dev)}-${String(ino)}`);
+        const [failure] = (await once(stranger, 'error')) as [NodeJS.ErrnoException];
+        // Another starter waits a little, and goes on.
+        return [failure.code, await through(() => Promise.resolve('second'))];
+      }).finally(() => clearInterval(awake));
+      assert.deepEqual(inside, ['ECONNREFUSED', 'second']);
+    },
+  );
 
   for (const manner of ['answers', 'lets its clients wait'] as const) {
     it(
@@ -346,7 +370,7 @@ describe('the lock of a state folder', () => {
         await once(child.stdout, 'data');
         const waiting = manner === 'answers' ? [] : [net.connect(`\0${name}`), net.connect(`\0${name}`)];
         await Promise.all(waiting.map((socket) => once(socket, 'connect')));
-        assert.equal(await throughGate(lock, () => Promise.resolve('taken')), 'taken');
+        assert.equal(await throughGate(lock, systemClock, () => Promise.resolve('taken')), 'taken');
         for (const socket of waiting) socket.destroy();
       },
     );
@@ -368,7 +392,7 @@ describe('the lock of a state folder', () => {
         return fd;
       });
       try {
-        assert.equal(await throughGate(lock, () => Promise.resolve('taken')), 'taken');
+        assert.equal(await throughGate(lock, systemClock, () => Promise.resolve('taken')), 'taken');
       } finally {
         for (const fd of taken) libc.func('int close(int)')(fd);
       }
