@@ -14,6 +14,7 @@ import { partsOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
 import { LeaseAnswers } from '../podresources/lease-answers.js';
+import { resourceUsers } from '../podresources/resource-users.js';
 import { CallerRates } from '../podresources/caller-rates.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
 import { usableLists } from '../podresources/usable-lists.js';
@@ -49,10 +50,7 @@ export function podResources(parts: PodResourcesParts): KeptDoor {
     usable: () => usableLists(parts.offered.all().values(), joined?.front, partsOf, parts.strangerOf),
     encoder: podEncoder,
     strangerOfUid: (uid) => strangerUser(uid, parts),
-    strangerOf: (resource) => {
-      const served = joined?.front.isFronted(resource) === true ? parts.offered.of(resource) : undefined;
-      return served && parts.strangerOf(served.instance.id);
-    },
+    ...resourceUsers(joined?.front, parts.offered, parts.strangerOf),
     incomplete,
   });
   const upstream =

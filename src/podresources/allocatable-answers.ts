@@ -57,7 +57,7 @@ export class AllocatableAnswers {
   /**
    * All healthy devices that could be used, given out or not: those of root's and the broker's plugins, the kubelet's before ours,
    * and then those of ordinary users' plugins, as many as fit. Each such user has a quarter of the answer at most, and all of them
-   * three quarters.
+   * three quarters. Of a resource that the kubelet has, no devices of an ordinary user's plugin are named beside its own.
    *
    * @param theirs a kubelet's devices; the same value as long as they are the same
    */
@@ -78,12 +78,15 @@ export class AllocatableAnswers {
     const users = new Map(
       [...new Set(theirs.map(({ resource }) => resource))].map((name) => [name, this.#userOf(name)]),
     );
+    const doubled = new Set(
+      own.of.filter((one) => one.stranger !== undefined && users.has(one.resource)).map(({ resource }) => resource),
+    );
     const all = [
       ...theirs.map(({ resource, bytes }): OwnedPart => ({ resource, bytes, stranger: users.get(resource) })),
-      ...own.parts,
+      ...own.parts.filter(({ resource }) => !doubled.has(resource)),
     ];
     const room = new AnswerRoom();
-    const cut = new Set(own.cut);
+    const cut = new Set([...own.cut].filter((resource) => !doubled.has(resource)));
     const fitting: Buffer[] = [];
     for (const isStrangers of [false, true]) {
       const left = new Set<string>();

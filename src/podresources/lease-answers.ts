@@ -10,6 +10,11 @@ import type { AllocatablePart, PodEncoder, PodResourcesBackend, PodResourcesVers
 export interface LeaseAnswerPorts extends Omit<AllocatablePorts, 'incomplete'> {
   readonly leases: LeaseSource;
   readonly encoder: PodEncoder;
+  /**
+   * Whether a kubelet has a resource from a plugin of its own, and the plugin here is gone or an ordinary user's, so that our word
+   * counts for nothing: `resourceUsers` (podresources/resource-users).
+   */
+  readonly isKubelets: (resource: string) => boolean;
   /** The ordinary user that a uid belongs to: `strangerUser` (model/ids). */
   readonly strangerOfUid: (uid: number) => number | undefined;
   /**
@@ -40,6 +45,8 @@ export class LeaseAnswers implements PodResourcesBackend {
   #gotBytes = 0;
   /** Owners that have more than fits into one answer, as far as somebody asked for them. */
   readonly #cut = new Set<string>();
+  /** Resources of which no leases are told. */
+  #left: ReadonlySet<string> = new Set();
 
   constructor(ports: LeaseAnswerPorts) {
     this.#ports = ports;
@@ -48,21 +55,28 @@ export class LeaseAnswers implements PodResourcesBackend {
       ...ports,
       incomplete: (resources) => incomplete('GetAllocatableResources', resources),
     });
-    ports.leases.onChange(() => {
-      this.#pods = undefined;
-      this.#lists.clear();
-      this.#got.clear();
-      this.#gotBytes = 0;
-      if (this.#cut.size === 0) return;
-      this.#cut.clear();
-      ports.incomplete('Get', 0);
-    });
+    ports.leases.onChange(() => this.#forget());
+  }
+
+  /**
+   * To be told before each answer, because the plugin of a resource may be another user's meanwhile. Leases of an ordinary user's
+   * plugin are not told where the kubelet has the resource from a plugin of its own: their owners would stand beside the pods
+   * that have its devices.
+   *
+   * @param resources those in the kubelet's answer of GetAllocatableResources
+   */
+  kubeletHas(resources: ReadonlySet<string>): void {
+    const left = new Set([...resources].filter((resource) => this.#ports.isKubelets(resource)));
+    if (left.size === this.#left.size && [...left].every((resource) => this.#left.has(resource))) return;
+    this.#left = left;
+    this.#forget();
   }
 
   /**
    * All owners by namespace and name. Where not all fit, those of root and of the broker's user come before a kubelet's pods, and those
    * of ordinary users behind them, in their shares; of each those with the oldest leases are in it.
    *
+   * @param taken keys of pods (see podKey) whose names are not an owner's here
    * @param theirs bytes of a kubelet's pods that are in the answer, too
    */
   list(version: PodResourcesVersion, taken: ReadonlySet<string> = new Set(), theirs = 0): Buffer {
@@ -95,6 +109,7 @@ export class LeaseAnswers implements PodResourcesBackend {
     return answer;
   }
 
+  /** @param theirs the devices of a kubelet, which are in the answer, too; the same value as long as they are the same */
   allocatable(theirs?: readonly AllocatablePart[]): Promise<Buffer> {
     return this.#allocatable.answer(theirs);
   }
@@ -117,6 +132,16 @@ export class LeaseAnswers implements PodResourcesBackend {
     return bytes;
   }
 
+  #forget(): void {
+    this.#pods = undefined;
+    this.#lists.clear();
+    this.#got.clear();
+    this.#gotBytes = 0;
+    if (this.#cut.size === 0) return;
+    this.#cut.clear();
+    this.#ports.incomplete('Get', 0);
+  }
+
   #encodeOne(key: string, pod: Pod): Buffer {
     const { encoder, incomplete } = this.#ports;
     let bytes = encoder.got(pod);
@@ -132,7 +157,9 @@ export class LeaseAnswers implements PodResourcesBackend {
   }
 
   #podsNow(): ReadonlyMap<string, Pod> {
-    this.#pods ??= new Map(podsOf(this.#ports.leases.leases()).map((pod) => [podKey(pod.namespace, pod.name), pod]));
+    this.#pods ??= new Map(
+      podsOf(this.#ports.leases.leases(), this.#left).map((pod) => [podKey(pod.namespace, pod.name), pod]),
+    );
     return this.#pods;
   }
 }

@@ -34,13 +34,16 @@ export interface Pod extends ShownPod {
  * names: one that has the name of an older owner of another user has its uid behind it, so that nobody's devices stand under another.
  *
  * @param leases oldest first
+ * @param left resources that are not shown; an owner that has no others is not shown either
  */
-export function podsOf(leases: readonly Lease[]): Pod[] {
+export function podsOf(leases: readonly Lease[], left: ReadonlySet<string> = new Set()): Pod[] {
   const pods = new Map<
     string,
     { uid: number; namespace: string; name: string; containers: Map<string, PodDevice[]> }
   >();
   for (const { owner, uid, granted } of leases) {
+    const shown = granted.filter(({ resource }) => !left.has(resource));
+    if (shown.length === 0 && granted.length > 0) continue;
     const { namespace } = owner;
     let { name } = owner;
     const isOfAnother = (): boolean => (pods.get(podKey(namespace, name))?.uid ?? uid) !== uid;
@@ -51,7 +54,7 @@ export function podsOf(leases: readonly Lease[]): Pod[] {
     const part = owner.part === '' ? owner.name : owner.part;
     const devices = pod.containers.get(part) ?? [];
     pod.containers.set(part, devices);
-    for (const { resource, devices: given } of granted) {
+    for (const { resource, devices: given } of shown) {
       for (const { id, numaNodes } of given) devices.push({ resource, id, numaNodes });
     }
   }

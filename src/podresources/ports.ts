@@ -45,13 +45,8 @@ export type Got = Buffer | 'limited' | undefined;
  * (podresources/upstream) wraps it where a kubelet is asked, too, and joins the bytes of both.
  */
 export interface PodResourcesBackend {
-  /**
-   * @param without keys of pods (see podKey) whose names are not an owner's here
-   * @param theirs bytes of a kubelet's pods that the answer has, too
-   */
-  list(version: PodResourcesVersion, without?: ReadonlySet<string>, theirs?: number): Buffer | Promise<Buffer>;
-  /** @param theirs the devices of a kubelet, which are in the answer, too; the same value as long as they are the same */
-  allocatable(theirs?: readonly AllocatablePart[]): Buffer | Promise<Buffer>;
+  list(version: PodResourcesVersion): Buffer | Promise<Buffer>;
+  allocatable(): Buffer | Promise<Buffer>;
   /** Undefined when there is no such owner; `limited` when the caller asks too often. */
   get(namespace: string, name: string, caller?: Caller): Got | Promise<Got>;
 }

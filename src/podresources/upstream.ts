@@ -7,6 +7,7 @@ import { Until } from '../kernel/until.js';
 import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
 import { MAX_ANSWER_BYTES } from './answer-room.js';
 import { EVERY_MS, Kept, LIMIT_MS } from './kept.js';
+import type { LeaseAnswers } from './lease-answers.js';
 import { podKey } from './pods.js';
 import {
   KUBELET_RATE,
@@ -42,12 +43,12 @@ export interface UpstreamPorts extends UserFacts {
 /** A kubelet's answers with ours behind them. */
 export class UpstreamAnswers implements PodResourcesBackend {
   readonly #ports: UpstreamPorts;
-  readonly #own: PodResourcesBackend;
+  readonly #own: LeaseAnswers;
   readonly #gets = new Paces<'all'>(GETS);
   readonly #getsOfUser = new Paces<number>(GETS_OF_USER);
   readonly #halt = new AbortController();
   readonly #pods: Kept<KubeletPods>;
-  readonly #devices: Kept<readonly AllocatablePart[]>;
+  readonly #devices: Kept<KubeletDevices>;
   readonly #joined = new Map<PodResourcesVersion, { theirs: KubeletPods; own: Buffer; bytes: Buffer }>();
   /** Questions about single pods that are under way: all that ask for the same pod meanwhile share the answer. */
   readonly #asking = new Map<string, Promise<Buffer | undefined>>();
@@ -56,7 +57,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
   #failure: unknown;
 
   /** @param own answers with leases */
-  constructor(own: PodResourcesBackend, ports: UpstreamPorts) {
+  constructor(own: LeaseAnswers, ports: UpstreamPorts) {
     this.#ports = ports;
     this.#own = own;
     const { clock, kubelet, owners, unanswered } = ports;
@@ -90,7 +91,10 @@ export class UpstreamAnswers implements PodResourcesBackend {
     this.#pods = new Kept(clock, list, told('List'), mayList);
     this.#devices = new Kept(
       clock,
-      () => kubelet.allocatable(LIMIT_MS, signal),
+      async () => {
+        const parts = await kubelet.allocatable(LIMIT_MS, signal);
+        return { parts, resources: new Set(parts.map(({ resource }) => resource).filter((name) => name !== '')) };
+      },
       told('GetAllocatableResources'),
       () => true,
     );
@@ -101,8 +105,8 @@ export class UpstreamAnswers implements PodResourcesBackend {
    * choose their names, and one that has a pod's is not in it.
    */
   async list(version: PodResourcesVersion): Promise<Buffer> {
-    const theirs = (await this.#pods.get()) ?? NO_PODS;
-    const own = await this.#own.list(version, theirs.keys, theirs.bytes);
+    const [theirs = NO_PODS] = await Promise.all([this.#pods.get(), this.#hear(PATIENCE_MS)]);
+    const own = this.#own.list(version, theirs.keys, theirs.bytes);
     const known = this.#joined.get(version);
     if (known?.theirs === theirs && known.own === own) return known.bytes;
     const fitting: Buffer[] = [];
@@ -120,7 +124,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
 
   /** Devices of the kubelet, those that it has from us too, with those for owners of leases. */
   async allocatable(): Promise<Buffer> {
-    return this.#own.allocatable(await this.#devices.get());
+    return this.#own.allocatable((await this.#devices.get())?.parts);
   }
 
   /**
@@ -129,14 +133,23 @@ export class UpstreamAnswers implements PodResourcesBackend {
    * the front needs Get to confirm.
    */
   async get(namespace: string, name: string, caller?: Caller): Promise<Got> {
-    const own = await this.#own.get(namespace, name);
-    const pods = own === undefined ? undefined : await this.#pods.get(PATIENCE_MS);
+    // Nobody who asks for a pod waits for what only owners are told by.
+    await this.#hear(0);
+    const isOwner = this.#own.get(namespace, name) !== undefined;
+    const [pods] = isOwner ? await Promise.all([this.#pods.get(PATIENCE_MS), this.#hear(PATIENCE_MS)]) : [];
+    const own = this.#own.get(namespace, name);
     const isPod = own === undefined || pods?.keys.has(podKey(namespace, name)) === true;
     if (!isPod && (this.#pods.ageMs <= EVERY_MS || this.#pods.isAsking)) return own;
     if (!this.#asking.has(podKey(namespace, name)) && !this.#mayGet(caller))
       return !isPod && this.#pods.isFailing ? own : 'limited';
     if (isPod) return (await this.#pod(namespace, name)) ?? own;
     return (await this.#ask(namespace, name, PATIENCE_MS).catch(() => undefined)) ?? own;
+  }
+
+  /** Has our own answers know the resources of the kubelet, as far as it has told them within so many milliseconds. */
+  async #hear(patienceMs: number): Promise<void> {
+    const { resources } = (await this.#devices.get(patienceMs)) ?? NO_DEVICES;
+    this.#own.kubeletHas(resources);
   }
 
   /** Rejects at once, as the question before did, where that timed out a moment ago. One at a time goes on trying meanwhile. */
@@ -199,4 +212,10 @@ interface KubeletPods {
   readonly bytes: number;
 }
 
+interface KubeletDevices {
+  readonly parts: readonly AllocatablePart[];
+  readonly resources: ReadonlySet<string>;
+}
+
+const NO_DEVICES: KubeletDevices = { parts: [], resources: new Set() };
 const NO_PODS: KubeletPods = { pods: [], bytes: 0, keys: new Set() };

@@ -7,7 +7,7 @@ import {
   podResourcesListerService,
 } from '../../../src/generated/proto/podresources/v1/podresources.js';
 import { eventually } from '../../support/eventually.js';
-import { FakeLeases } from '../../support/leases.js';
+import { FakeLeases, lease } from '../../support/leases.js';
 import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
 import { RunningSim } from '../../support/running-sim.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -34,17 +34,17 @@ async function kubelet(socket: string, bytes: () => Buffer): Promise<Server> {
   return server;
 }
 
-const answerOf = (count: number): Buffer =>
+const answerOf = (count: number, resourceName = 'example.com/nic'): Buffer =>
   AllocatableResourcesResponse.encode({
     devices: Array.from({ length: count }, (_, n) => ({
-      resourceName: 'example.com/nic',
+      resourceName,
       deviceIds: [`device-${String(n)}-of-a-kubelet-with-many`],
       topology: { nodes: [{ id: n % 2 }] },
     })),
   });
 
-/** A broker with two devices before such a kubelet. */
-async function bed(bytes: Buffer) {
+/** A broker with two devices before such a kubelet. @param uid of their plugin */
+async function bed(bytes: Buffer, uid = process.getuid?.() ?? 0) {
   const root = tempDir();
   const state = { bytes, told: new Map<string, string | undefined>() };
   const upstream = path.join(root, 'k.sock');
@@ -52,9 +52,21 @@ async function bed(bytes: Buffer) {
   const broker = await startTestBroker(
     root,
     (settings) => ({ ...settings, podResources: { ...settings.podResources, upstream } }),
-    { degraded: (what, why) => state.told.set(what, why) },
+    {
+      degraded: (what, why) => state.told.set(what, why),
+      peers: {
+        peerOf: () => ({ uid, gid: undefined, pid: undefined, startTime: undefined, source: 'socket-file' }),
+        uidOf: () => undefined,
+        uidOfTcp: () => undefined,
+        turnAwayMore: () => undefined,
+        turnAwayMoreTcp: () => undefined,
+        listenerOf: () => ({ uid, gid: undefined, pid: undefined }),
+        isListening: () => undefined,
+      },
+    },
   );
-  await broker.broker.servePodResources(new FakeLeases());
+  const leases = new FakeLeases();
+  await broker.broker.servePodResources(leases);
   const sim = new RunningSim(path.join(root, 'device-plugins'), { resource: 'example.com/gpu', devices: 2 });
   await eventually('the devices', () => broker.counts('example.com/gpu')?.allocatable === 2);
   const caller = new PodResourcesCaller(path.join(root, 'pod-resources', 'kubelet.sock'));
@@ -63,13 +75,14 @@ async function bed(bytes: Buffer) {
     const of = (name: string): number => devices.filter(({ resourceName }) => resourceName === name).length;
     return { nics: of('example.com/nic'), gpus: of('example.com/gpu') };
   };
+  const owners = async (): Promise<string[]> => (await caller.list()).podResources.map(({ name }) => name);
   const end = async (): Promise<void> => {
     caller.close();
     await sim.stop();
     await broker.stop();
     server.forceShutdown();
   };
-  return { state, counts, end };
+  return { state, leases, counts, owners, end };
 }
 
 describe('PodResources of a broker before a kubelet', () => {
@@ -98,5 +111,17 @@ describe('PodResources of a broker before a kubelet', () => {
     await eventually('all of both', async () => (await counts()).nics === 1);
     assert.equal(state.told.get('pod-resources-upstream'), undefined);
     await end();
+  });
+
+  it("tells a resource of the kubelet's own plugin as the kubelet does, unless the plugin here is root's", async () => {
+    for (const uid of [process.getuid?.() ?? 0, 4001]) {
+      const { leases, counts, owners, end } = await bed(answerOf(3, 'example.com/gpu'), uid);
+      leases.set(lease({ owner: { name: 'etcd' }, devices: { 'example.com/gpu': ['device-0'] } }));
+      assert.deepEqual(
+        [await owners(), await counts()],
+        uid === 4001 ? [[], { nics: 0, gpus: 3 }] : [['etcd'], { nics: 0, gpus: 5 }],
+      );
+      await end();
+    }
   });
 });

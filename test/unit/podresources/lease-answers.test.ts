@@ -27,6 +27,7 @@ function bed() {
     usable: () => state.usable,
     encoder: podEncoder,
     strangerOf: (resource) => state.strangers.get(resource),
+    isKubelets: () => false,
     strangerOfUid: (uid) => (uid < 4000 ? undefined : uid),
     incomplete: (what, left) => told.set(what, left),
   });

@@ -37,6 +37,20 @@ describe('leases as pods', () => {
     ]);
   });
 
+  it('are without resources that are left out, and so are owners and parts that have no others', () => {
+    const owner = { namespace: 'user', name: 'a' };
+    const pods = podsOf(
+      [
+        lease({ owner: { namespace: 'user', name: 'b' }, devices: { 'v/gpu': ['g0'] } }),
+        lease({ owner, devices: { 'v/gpu': ['g1'], 'v/tty': ['t'] } }),
+        lease({ owner: { ...owner, part: 'z' }, devices: { 'v/gpu': ['g2'] } }),
+      ],
+      new Set(['v/gpu']),
+    );
+    const containers = [{ name: 'a', devices: [{ resource: 'v/tty', id: 't', numaNodes: [] }] }];
+    assert.deepEqual(pods, [{ uid: 1000, ...owner, containers }]);
+  });
+
   it('are of their own user: one with the name of an older owner of another has its uid behind it', () => {
     const of = (uid: number, id: string, name = 'job') => ({
       ...lease({ owner: { namespace: 'docker', name }, devices: { 'v/gpu': [id] } }),

@@ -38,8 +38,11 @@ function bed() {
   const state = {
     pods: [pod('p')] as Buffer[],
     usable: [] as readonly UsableList[],
-    /** How many devices the kubelet has. */
+    /** How many devices the kubelet has, and of what. */
     devices: 1,
+    resource: 'v/nic',
+    /** Resources whose plugin here is an ordinary user's, or gone, and that are not offered to the kubelet by us. */
+    kubelets: new Set<string>(),
     failure: undefined as Error | undefined,
     refusesGet: undefined as Error | undefined,
     hangs: undefined as Promise<never> | undefined,
@@ -69,6 +72,7 @@ function bed() {
     usable: () => state.usable,
     encoder: podEncoder,
     strangerOf: () => undefined,
+    isKubelets: (resource) => state.kubelets.has(resource),
     strangerOfUid: (uid) => (uid < 4000 ? undefined : uid),
     incomplete: () => undefined,
   });
@@ -84,9 +88,10 @@ function bed() {
         state.askedDevices++;
         if (state.isSilent) return timesOut('allocatable', limitMs);
         if (state.failureOfDevices !== undefined) return Promise.reject(state.failureOfDevices);
-        const one = podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] });
+        const { resource } = state;
+        const one = podEncoder.allocatable({ resource, id: 'd0', numaNodes: [] });
         const bytes = Buffer.concat(Array.from({ length: state.devices }, () => one));
-        return Promise.resolve([{ resource: 'v/nic', bytes, hasIds: true }]);
+        return Promise.resolve([{ resource, bytes, hasIds: true }]);
       },
       get: (_, name, limitMs) => {
         state.gets++;
@@ -200,7 +205,7 @@ describe('PodResources of a kubelet together with ours', () => {
     await clock.settle();
     state.overtaken.abort();
     assert.deepEqual(await answered, ['p']);
-    assert.deepEqual([state.asked, told], [2, [undefined]]);
+    assert.deepEqual([state.asked, told.filter((why) => why !== undefined)], [2, []]);
     Object.assign(state, { hangs: undefined, overtaken: new AbortController(), pods: [pod('q')] });
     assert.deepEqual(await names(), ['p']);
     await clock.advance(1000);
@@ -383,6 +388,62 @@ describe('PodResources of a kubelet together with ours', () => {
     state.mayList = () => true;
     await clock.advance(2000);
     for (let nth = 0; nth < 20; nth += 1) assert.deepEqual(await ids('p'), ['g0'], 'nor to a question for all');
+  });
+
+  it("leave out what an ordinary user's plugin says of a resource that the kubelet has from a plugin of its own", async () => {
+    const { clock, leases, state, answers, names } = bed();
+    leases.set(
+      lease({ owner: { namespace: 'kube-system', name: 'etcd' }, devices: { 'v/gpu': ['g0'] } }),
+      lease({ owner: { namespace: 'user', name: 'u' }, devices: { 'v/gpu': ['g1'], 'v/tty': ['t'] } }),
+    );
+    const list = [{ id: 'd0', health: 'Healthy', numaNodes: [] }];
+    state.usable = [{ resource: 'v/gpu', list, stranger: 4001, devices: () => inParts(list) }];
+    const seen = async () => {
+      const ofOwner = async (namespace: string, name: string): Promise<unknown> => {
+        const got = await answers.get(namespace, name);
+        if (!Buffer.isBuffer(got)) return got;
+        const { podResources } = GetPodResourcesResponse.decode(got);
+        return podResources?.containers.flatMap(({ devices }) => devices.map(({ resourceName }) => resourceName));
+      };
+      const { devices } = AllocatableResourcesResponse.decode(await answers.allocatable());
+      return {
+        etcd: await ofOwner('kube-system', 'etcd'),
+        u: await ofOwner('user', 'u'),
+        list: await names(),
+        alpha: AlphaResponse.decode(await answers.list('v1alpha1')).podResources.map(({ name }) => name),
+        devices: devices.map(({ resourceName }) => resourceName),
+      };
+    };
+    const all = ['p', 'etcd', 'u'];
+    const both = { etcd: ['v/gpu'], u: ['v/gpu', 'v/tty'], list: all, alpha: all };
+    state.kubelets.add('v/gpu');
+    assert.deepEqual(await seen(), { ...both, devices: ['v/nic', 'v/gpu'] }, 'the kubelet has no such resource');
+    state.resource = 'v/gpu';
+    await clock.advance(1000);
+    const [others, left] = [['p', 'u'], { etcd: undefined, u: ['v/tty'] }];
+    assert.deepEqual(await seen(), { ...left, list: others, alpha: others, devices: ['v/gpu'] });
+    state.failureOfDevices = new Error('it is restarting');
+    await clock.advance(1000);
+    assert.deepEqual(
+      await seen(),
+      { ...left, list: others, alpha: others, devices: ['v/gpu'] },
+      'the last answer stays',
+    );
+    state.kubelets.clear();
+    assert.deepEqual(await seen(), { ...both, devices: ['v/gpu'] }, "the plugin is root's now, or we offer it");
+    state.kubelets.add('v/gpu');
+    Object.assign(state, { failureOfDevices: undefined, resource: 'v/nic' });
+    await clock.advance(1000);
+    assert.deepEqual(await seen(), { ...both, devices: ['v/nic', 'v/gpu'] });
+    assert.equal(state.askedDevices, 4, 'once a second for all three');
+  });
+
+  it('have owners before any other answer without those of such a resource, also where the kubelet tells no pods', async () => {
+    const { leases, state, answers } = bed();
+    leases.set(lease({ owner: { namespace: 'kube-system', name: 'etcd' }, devices: { 'v/gpu': ['g0'] } }));
+    Object.assign(state, { resource: 'v/gpu', kubelets: new Set(['v/gpu']), failure: new Error('switched off') });
+    await assert.rejects(async () => answers.get('kube-system', 'etcd'), /switched off/);
+    assert.equal((await answers.list('v1')).length, 0);
   });
 
   it('wait half a second for a kubelet that hangs, and no longer, once it has answered', async () => {
