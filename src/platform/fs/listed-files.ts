@@ -1,5 +1,5 @@
 // The files below a directory that others may fill: read as they are taken, within bounds, and root's before those of others.
-import { opendirSync, statSync, type Stats } from 'node:fs';
+import { opendirSync, statSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 import type { SocketPaths } from './socket-paths.js';
@@ -17,7 +17,12 @@ export const MAX_DEPTH = 16;
  * Bytes of a directory of an ordinary user: a longer one is not read. It had tens of thousands of names, and some file systems (ext4) never
  * make it shorter: the system goes over all of it for the next name, at once, and there may be none.
  */
-export const MOST_BYTES = 4 * 1024 * 1024;
+export const MOST_BYTES = 1024 * 1024;
+/**
+ * A directory of an ordinary user counts as one more of those that are read for each of so many bytes: from a disk a MiB takes 13 ms, and
+ * all are read in one go at a start.
+ */
+export const BYTES_OF_ONE = 64 * 1024;
 /** Names that the system gives at one time. */
 const NAMES_AT_ONCE = 128;
 /** Directories are reached by it alone: users that may write one above them can exchange them at any time. */
@@ -30,7 +35,7 @@ export function isOfTrusted(ways: Ways, directory: string): boolean {
 
 /** The entries of a directory that may be sockets or directories; undefined for others. */
 export function* entriesIn(ways: Ways, directory: string): Generator<string | undefined> {
-  for (const name of namesIn(ways, directory)) yield name?.path;
+  for (const name of namesIn(ways, directory, () => true)) yield name?.path;
 }
 
 /** An entry of a directory. */
@@ -42,13 +47,17 @@ interface Name {
 /**
  * Reads a directory a little at a time: the user that fills it decides how long it is. Undefined for regular files and hidden
  * names. Empty where it cannot be read.
+ *
+ * @param hasRoom whether as much as so many short directories may be read besides
  */
-function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
+function* namesIn(ways: Ways, directory: string, hasRoom: (further: number) => boolean): Generator<Name | undefined> {
   let opened;
   try {
-    opened = ways.inDirectory(directory, (at) =>
-      isTooLong(statSync(at)) ? undefined : opendirSync(at, { bufferSize: NAMES_AT_ONCE }),
-    );
+    opened = ways.inDirectory(directory, (at) => {
+      const { size, uid } = statSync(at);
+      const mayBeRead = isOursOrRoots(uid) || (size <= MOST_BYTES && hasRoom(Math.floor(size / BYTES_OF_ONE)));
+      return mayBeRead ? opendirSync(at, { bufferSize: NAMES_AT_ONCE }) : undefined;
+    });
     if (opened === undefined) return;
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
       const isNothing =
@@ -62,8 +71,16 @@ function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
   }
 }
 
-function isTooLong({ size, uid }: Stats): boolean {
-  return size > MOST_BYTES && !isOursOrRoots(uid);
+/** How many directories may still be read. */
+interface Room {
+  left: number;
+}
+
+/** Takes room for so many in each, if there is. */
+function take(rooms: readonly Room[], count: number): boolean {
+  if (rooms.some(({ left }) => left < count)) return false;
+  for (const room of rooms) room.left -= count;
+  return true;
 }
 
 /**
@@ -78,13 +95,14 @@ export function* listFiles(
   root: string,
   met: (directory: string) => void = () => undefined,
 ): Generator<string | undefined> {
-  interface Room {
-    left: number;
-  }
   /** Reads one directory. Of its directories each list remembers as many as are read at all. */
-  function* read(directory: string, listOf: (below: string) => string[]): Generator<string | undefined> {
+  function* read(
+    directory: string,
+    rooms: readonly Room[],
+    listOf: (below: string) => string[],
+  ): Generator<string | undefined> {
     met(directory);
-    for (const name of namesIn(ways, directory)) {
+    for (const name of namesIn(ways, directory, (further) => take(rooms, further))) {
       if (name?.isDirectory === true) {
         const list = listOf(name.path);
         if (list.length < MOST_DIRECTORIES) list.push(name.path);
@@ -93,15 +111,14 @@ export function* listFiles(
     }
   }
   function* walk(directory: string, depth: number, ...rooms: readonly Room[]): Generator<string | undefined> {
-    if (rooms.some(({ left }) => left <= 0)) return;
-    for (const room of rooms) room.left -= 1;
+    if (!take(rooms, 1)) return;
     const below: string[] = [];
-    yield* read(directory, () => below);
+    yield* read(directory, rooms, () => below);
     if (depth === MAX_DEPTH) return;
     for (const one of below) yield* walk(one, depth + 1, ...rooms);
   }
   const [ofTrusted, ofOthers]: [string[], string[]] = [[], []];
-  yield* read(root, (name) => (isOfTrusted(ways, name) ? ofTrusted : ofOthers));
+  yield* read(root, [], (name) => (isOfTrusted(ways, name) ? ofTrusted : ofOthers));
   for (const names of [ofTrusted, ofOthers]) {
     const all: Room = { left: MOST_DIRECTORIES };
     for (const name of names) yield* walk(name, 1, all, { left: MOST_BELOW_ONE });

@@ -61,7 +61,9 @@ export class PluginLink {
       if (this.#session !== undefined) return;
       this.#error = new Error(connectFailure(failure.code ?? failure.message, target, uid));
     });
-    this.#socket.once('close', () => this.#ended());
+    this.#socket.once('close', () => {
+      if (this.#session === undefined) this.#ended();
+    });
   }
 
   /** Whether further calls may be put on it. */
@@ -181,6 +183,8 @@ export class PluginLink {
       maxSessionMemory: SESSION_MEGABYTES,
     });
     this.#session = session;
+    // The border takes turns with others for it: of a process that ends, hundreds are lost at one moment.
+    border.once('close', () => this.#ended());
     session.on('error', (failure: Error) => {
       forgetFrames(failure);
       this.#error ??= failure;

@@ -40,9 +40,9 @@ export class ClientBorder extends BorderStream {
     this.#brake = new Brake(socket, () => options.clock.mono());
     this.#alarm = new LazyAlarm(options.clock, () => this.#check());
     readInTurns(socket, this.#brake, options.reads, (chunk) => this.#received(chunk));
-    socket.on('end', () => this.push(null));
-    socket.on('error', () => this.destroy());
-    socket.on('close', () => this.destroy());
+    socket.on('error', () => undefined); // it is closed then
+    socket.on('end', () => this.#inTurn(() => this.push(null)));
+    socket.on('close', () => this.#inTurn(() => this.destroy()));
   }
 
   override _read(): void {
@@ -64,6 +64,12 @@ export class ClientBorder extends BorderStream {
     const pieces = chunks.length === 1 ? chunks : joinSmall(chunks);
     for (const piece of pieces) this.#asked.see(piece);
     writeTogether(this.#socket, pieces, () => done());
+  }
+
+  /** A process that ends has hundreds of connections of ours, and each end takes milliseconds until all that hangs on it knows. */
+  #inTurn(end: () => void): void {
+    if (this.destroyed) return;
+    if (this.#options.reads?.takeUp(0, end) ?? true) end();
   }
 
   #received(chunk: Buffer): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chownSync, linkSync, mkdirSync, statSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { listFiles, MOST_BYTES } from '../../../src/platform/fs/listed-files.js';
+import { BYTES_OF_ONE, listFiles, MOST_BELOW_ONE, MOST_BYTES } from '../../../src/platform/fs/listed-files.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -86,4 +86,25 @@ describe('the files of a registry directory', () => {
       assert.deepEqual(listed(), []);
     },
   );
+
+  it('are looked for in fewer directories of a user where these are long', { skip: process.getuid?.() !== 0 }, (t) => {
+    const root = tempDir();
+    const folders = Array.from({ length: 20 }, (_, nth) => path.join(root, 'user', String(nth)));
+    writeFileSync(path.join(root, 'file'), '');
+    for (const folder of folders) {
+      mkdirSync(folder, { recursive: true });
+      for (let nth = 0; nth < 2_500; nth += 1)
+        linkSync(path.join(root, 'file'), path.join(folder, `${String(nth)}${'x'.repeat(245)}`));
+      symlinkSync('nowhere', path.join(folder, 'a.sock'));
+      chownSync(folder, 4001, 4001);
+    }
+    const [size = 0] = folders.map((folder) => statSync(folder).size);
+    if (size <= MOST_BYTES / 2 || size > MOST_BYTES) {
+      t.skip('the file system gives directories other lengths');
+      return;
+    }
+    const listed = Array.from(listFiles(new SocketPaths([root], () => false), root)).filter(Boolean);
+    const most = Math.ceil(MOST_BELOW_ONE / Math.floor(MOST_BYTES / 2 / BYTES_OF_ONE));
+    assert.ok(listed.length > 0 && listed.length < folders.length && listed.length <= most, String(listed.length));
+  });
 });

@@ -92,4 +92,18 @@ describe('the border before a server that we call', () => {
     await bed.settle();
     assert.deepEqual([bed.read, turns.waiting.length, bed.ends.length], [settings().length, 0, 0]);
   });
+
+  it('ends in its turn, too, when the server has gone', async () => {
+    const turns = new HeldTurns();
+    const bed = new Bed(turns);
+    let hasEnded = false;
+    bed.border.once('end', () => (hasEnded = true));
+    bed.server.end();
+    await bed.settle();
+    const waited = [hasEnded, turns.waiting.length];
+    turns.waiting.shift()?.();
+    await bed.settle();
+    assert.deepEqual([waited, hasEnded, bed.ends], [[false, 1], true, []]);
+    bed.border.destroy();
+  });
 });
