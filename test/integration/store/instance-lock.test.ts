@@ -19,6 +19,7 @@ import {
 import { LateLock } from '../../../src/platform/store/late-lock.js';
 import { loadLibc, type Libc } from '../../../src/platform/peer/libc.js';
 import { throughGate } from '../../../src/platform/store/lock-file.js';
+import { stayAwake } from '../../../src/platform/time/stay-awake.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { passDescriptor } from '../../support/peer/pass-descriptor.js';
@@ -34,6 +35,9 @@ const SITS = `
     if (manner !== 'answers') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });
 `;
+/** Starters wait without keeping the process, which a program does for them. */
+const sleepNow = stayAwake();
+after(sleepNow);
 const children = new Set<ChildProcess>();
 const locks = new Set<InstanceLock>();
 after(async () => {
@@ -343,13 +347,12 @@ describe('the lock of a state folder', () => {
         socketWithoutDescriptors: () => ({ error: 'ENOPROTOOPT' }),
       });
       const through = <T>(work: () => Promise<T>): Promise<T | undefined> => throughGate(lock, systemClock, work, old);
-      const awake = setInterval(() => undefined, 1_000);
       const inside = await through(async () => {
         const stranger = net.connect(`\0plugin-broker-${String(dev)}-${String(ino)}`);
         const [failure] = (await once(stranger, 'error')) as [NodeJS.ErrnoException];
         // Another starter waits a little, and goes on.
         return [failure.code, await through(() => Promise.resolve('second'))];
-      }).finally(() => clearInterval(awake));
+      });
       assert.deepEqual(inside, ['ECONNREFUSED', 'second']);
     },
   );
