@@ -50,26 +50,22 @@ export function answerProblem(answer: PluginAnswer): string | undefined {
 /**
  * Says why the answer of a plugin of an ordinary user cannot be handed on; undefined when it can. Mounts, device nodes and CDI
  * devices reach into the host as root, because root reads CDI files; variables decide which code their owner runs (LD_PRELOAD,
- * PATH and the like), and container engines do as annotations say (hooks, devices). A user that may register a plugin is not trusted with that (SECURITY.md).
+ * PATH and the like), and container engines do as annotations say (hooks, devices). A user that may register a plugin is not trusted
+ * with that (SECURITY.md).
  *
  * @param plugin uid of the plugin
  * @param owner uid of the lease's owner
  */
 export function reachProblem(answer: PluginAnswer, plugin: number, owner: number): string | undefined {
-  const what =
-    answer.mounts.length > 0
-      ? 'mounts'
-      : answer.devices.length > 0
-        ? 'device nodes'
-        : answer.cdiDevices.length > 0
-          ? 'CDI devices'
-          : owner === plugin
-            ? undefined
-            : answer.envs.size > 0
-              ? `variables for uid ${String(owner)}`
-              : answer.annotations.size > 0
-                ? `annotations for uid ${String(owner)}`
-                : undefined;
+  const isForeign = owner !== plugin;
+  const reaches: readonly (readonly [boolean, string])[] = [
+    [answer.mounts.length > 0, 'mounts'],
+    [answer.devices.length > 0, 'device nodes'],
+    [answer.cdiDevices.length > 0, 'CDI devices'],
+    [isForeign && answer.envs.size > 0, `variables for uid ${String(owner)}`],
+    [isForeign && answer.annotations.size > 0, `annotations for uid ${String(owner)}`],
+  ];
+  const [, what] = reaches.find(([has]) => has) ?? [];
   return what === undefined
     ? undefined
     : `it has ${what}, and its plugin runs as uid ${String(plugin)}, which is neither root nor the broker's user nor named for it in rules[].uids; name it there if it may`;

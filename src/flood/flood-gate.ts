@@ -84,7 +84,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   /**
    * Counts a registration: by its plugin's limit, and when it has its permit, by its user's share, by that of all
-   * ordinary users, and then by the limit of all together, so that a call that waits for its own permit takes none from others. A pull is not counted, because nobody called.
+   * ordinary users, and then by the limit of all together, so that a call that waits for its own permit takes none from others. A
+   * pull is not counted, because nobody called.
    * At the watcher door, where the broker calls, each action (`onExceed`) means to wait without a limit.
    */
   registration(subject: FloodSubject): FloodVerdict {

@@ -13,7 +13,8 @@ export interface ReadPace {
   /** Told of so many frames and reads that no call earned. Returns for how many milliseconds their connection is not read. */
   unearned(count: number): number;
   /**
-   * Takes a turn for a piece of so many octets that was read of one connection, which is not to be read on before, or, with none, for its end.
+   * Takes a turn for a piece of so many octets that was read of one connection, which is not to be read on before, or, with
+   * none, for its end.
    *
    * @param turnHasCome called once, unless it has now
    * @returns whether it has come now

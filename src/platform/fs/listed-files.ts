@@ -85,8 +85,8 @@ function take(rooms: readonly Room[], count: number): boolean {
 
 /**
  * The files below a directory that may be sockets, links included and hidden names left out, read as they are taken; undefined
- * for other files. Directories too deep, too long, too many or unreadable are skipped; those below names of root and of the broker's user come
- * first, and others take nothing of their number.
+ * for other files. Directories too deep, too long, too many or unreadable are skipped; those below names of root
+ * and of the broker's user come first, and others take nothing of their number.
  *
  * @param met called with each directory before it is read
  */

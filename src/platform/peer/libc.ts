@@ -89,16 +89,19 @@ export interface Libc {
   sendDatagram(address: string, text: string): Failed | undefined;
 }
 
-const newest: { libc?: Libc } = {};
+const once: { loaded?: { readonly libc: Libc | undefined } } = {};
 
 /** The calls where somebody has loaded koffi. */
 export function loadedLibc(): Libc | undefined {
-  return newest.libc;
+  return once.loaded?.libc;
 }
 
-/** Loads koffi and finds the calls, in about 5 ms; undefined where it is not installed or has no binary for this machine. */
+/**
+ * Loads koffi and finds the calls, in about 5 ms the first time; undefined where it is not installed or has no binary for this machine.
+ */
 export function loadLibc(): Libc | undefined {
-  return ifPossible(() => (newest.libc = new KoffiLibc(createRequire(import.meta.url)('koffi') as typeof koffi)));
+  once.loaded ??= { libc: ifPossible(() => new KoffiLibc(createRequire(import.meta.url)('koffi') as typeof koffi)) };
+  return once.loaded.libc;
 }
 
 type Call = (...args: unknown[]) => number;

@@ -1,20 +1,18 @@
 // Descriptors that a peer passes over a unix socket (SCM_RIGHTS, unix(7)) are taken by nobody here, but the thread that reads such a
 // message, or closes its socket, closes them, and may wait for as long as the peer likes: a TCP connection with data that nobody takes
-// and a time of SO_LINGER is closed in that time. From Linux 6.16 on (SO_PASSRIGHTS) our sockets refuse them.
+// and a time of SO_LINGER is closed in that time. From Linux 6.16 on (SO_PASSRIGHTS) our sockets refuse them; without koffi
+// all is as the kernel does it by itself.
 import { Socket, type Server, type SocketConstructorOpts } from 'node:net';
 import { descriptorOf } from '../process/descriptors.js';
-import { loadLibc, type Libc } from './libc.js';
+import { loadLibc } from './libc.js';
 
 /** Of a socket that is made of a descriptor: it is not read before it is connected, which is an option that the types leave out. */
 const UNREAD = { readable: true, writable: true, manualStart: true };
 
-/** Loaded with the first socket. Without koffi all is as the kernel does it by itself. */
-const libc = once(loadLibc);
-
 /** Nobody who connects to this unix listener can pass descriptors. Before anybody can: its name is to be unknown until then. */
 export function takeNoDescriptors(listener: Server): void {
   const fd = descriptorOf(listener);
-  if (fd !== undefined) libc()?.takeNoDescriptors(fd);
+  if (fd !== undefined) loadLibc()?.takeNoDescriptors(fd);
 }
 
 /**
@@ -26,12 +24,7 @@ export function dialUnix(
   path: string,
   options: SocketConstructorOpts & { readonly highWaterMark?: number } = {},
 ): Socket {
-  const fd = libc()?.socketWithoutDescriptors();
+  const fd = loadLibc()?.socketWithoutDescriptors();
   if (typeof fd !== 'number') return new Socket(options).connect(path);
   return new Socket({ ...options, ...UNREAD, fd }).connect(path);
-}
-
-function once(load: () => Libc | undefined): () => Libc | undefined {
-  let loaded: { readonly libc: Libc | undefined } | undefined;
-  return () => (loaded ??= { libc: load() }).libc;
 }

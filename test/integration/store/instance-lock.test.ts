@@ -38,6 +38,12 @@ const SITS = `
 /** Starters wait without keeping the process, which a program does for them. */
 const sleepNow = stayAwake();
 after(sleepNow);
+/** The abstract name of the gate of a lock, without the zero that it begins with. */
+function gateOf(lock: string): string {
+  const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
+  return `plugin-broker-${String(dev)}-${String(ino)}`;
+}
+
 const children = new Set<ChildProcess>();
 const locks = new Set<InstanceLock>();
 after(async () => {
@@ -323,9 +329,8 @@ describe('the lock of a state folder', () => {
 
   it('has a gate that takes no descriptors, which would hold the start up', { skip: refusesNone() }, async () => {
     const lock = `${tempDir()}/lock`;
-    const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
     const how = await throughGate(lock, systemClock, () => {
-      const stranger = net.connect(`\0plugin-broker-${String(dev)}-${String(ino)}`);
+      const stranger = net.connect(`\0${gateOf(lock)}`);
       stranger.on('error', () => undefined);
       const refused = passDescriptor(stranger, 0);
       stranger.destroy();
@@ -339,7 +344,6 @@ describe('the lock of a state folder', () => {
     { skip: loadLibc() === undefined && 'koffi is not installed' },
     async () => {
       const lock = `${tempDir()}/lock`;
-      const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
       const libc = loadLibc()!;
       const old: Libc = Object.assign(Object.create(null) as Libc, {
         bound: (address: string) => libc.bound(address),
@@ -348,7 +352,7 @@ describe('the lock of a state folder', () => {
       });
       const through = <T>(work: () => Promise<T>): Promise<T | undefined> => throughGate(lock, systemClock, work, old);
       const inside = await through(async () => {
-        const stranger = net.connect(`\0plugin-broker-${String(dev)}-${String(ino)}`);
+        const stranger = net.connect(`\0${gateOf(lock)}`);
         const [failure] = (await once(stranger, 'error')) as [NodeJS.ErrnoException];
         // Another starter waits a little, and goes on.
         return [failure.code, await through(() => Promise.resolve('second'))];
@@ -363,8 +367,7 @@ describe('the lock of a state folder', () => {
       { skip: process.getuid?.() === 0 ? false : 'only root can run a process of a stranger' },
       async () => {
         const lock = `${tempDir()}/lock`;
-        const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
-        const name = `plugin-broker-${String(dev)}-${String(ino)}`;
+        const name = gateOf(lock);
         const child = spawn(process.execPath, ['-e', SITS, name, manner], {
           stdio: ['ignore', 'pipe', 'inherit'],
           uid: 4001,
@@ -384,9 +387,8 @@ describe('the lock of a state folder', () => {
     { skip: loadLibc() === undefined && 'koffi is not installed' },
     async () => {
       const lock = `${tempDir()}/lock`;
-      const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
       // struct sockaddr_un: the family (AF_UNIX), then the name, which begins with a zero. Node 20 fills it up with zeros.
-      const name = Buffer.from(`\u0001\0\0plugin-broker-${String(dev)}-${String(ino)}`, 'latin1');
+      const name = Buffer.from(`\u0001\0\0${gateOf(lock)}`, 'latin1');
       const { load } = createRequire(import.meta.url)('koffi') as typeof koffi;
       const libc = load('libc.so.6');
       const taken = [name, Buffer.concat([name, Buffer.alloc(110 - name.length)])].map((address) => {
