@@ -15,11 +15,19 @@ const FRAMES = {
   user: { intervalMs: 0.5, burst: 8_000, ahead: 10_000 },
 } as const;
 
+/**
+ * Octets of requests that are not complete, of all callers of one user. Requests are hundreds of octets long, and come whole; a thousand
+ * connections that begin as much as each may are a quarter of a GiB.
+ */
+const KEPT_BYTES = 8 * 1024 * 1024;
+
 /** The paces of all users. */
 export class ReadPaces {
   readonly #ports: PacePorts;
   readonly #accounts: AccountsOf;
   readonly #turns: ReadTurns;
+  /** Octets of requests that are not complete, by user. */
+  readonly #kept = new Map<number, number>();
 
   /** @param nextTurn resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn) */
   constructor(ports: PacePorts & { readonly nextTurn: () => Promise<void> }) {
@@ -41,6 +49,14 @@ export class ReadPaces {
         return Math.max(...waits);
       },
       takeUp: (bytes, turnHasCome) => !isEnforced() || this.#turns.take(user, bytes, turnHasCome),
+      keep: (change) => this.#keep(user, change) > KEPT_BYTES && isEnforced(),
     };
   };
+
+  #keep(user: number, change: number): number {
+    const bytes = (this.#kept.get(user) ?? 0) + change;
+    if (bytes > 0) this.#kept.set(user, bytes);
+    else this.#kept.delete(user);
+    return bytes;
+  }
 }

@@ -20,4 +20,10 @@ export interface ReadPace {
    * @returns whether it has come now
    */
   takeUp(bytes: number, turnHasCome: () => void): boolean;
+  /**
+   * Told that a connection keeps so many octets more than before, or, below zero, fewer, of requests that are not complete.
+   *
+   * @returns whether all connections of the user keep more than it may: then those that keep much are to end
+   */
+  keep(change: number): boolean;
 }

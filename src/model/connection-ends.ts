@@ -48,7 +48,7 @@ export const CONNECTION_ENDS = {
     FLOOD,
   ),
   CALL_FLOOD: end(
-    'The peer opened far more calls at once than it was told it may, or began requests of 256 KiB in all and completed none.',
+    'The peer opened far more calls at once than it was told it may, or began requests of 256 KiB in all, or all of its user 8 MiB, and completed none.',
     FLOOD,
   ),
   SLOW_PREFACE: end(

@@ -12,6 +12,7 @@ import { farewell, requestToLeave } from './farewell.js';
 import { malformed, PeerFault } from './fault.js';
 import { Guard } from './guard.js';
 import { Inbound } from './inbound.js';
+import { KeptOctets } from './kept-octets.js';
 import { LazyAlarm } from './lazy-alarm.js';
 import { Outbound } from './outbound.js';
 import { Outlet } from './outlet.js';
@@ -57,6 +58,7 @@ export class Border extends BorderStream {
   readonly #retirement = new Retirement();
   readonly #throttle: Throttle;
   readonly #shortestMs: number;
+  readonly #kept: KeptOctets;
   #unreadSince: number | undefined;
   #halfClosedSince: number | undefined;
   #suspect: ConnectionEndCode | undefined;
@@ -77,6 +79,7 @@ export class Border extends BorderStream {
     this.#outbound = new Outbound(this.#guard, this.#calls, (settings) => this.#inbound.serverAnnounced(settings));
     this.#outlet = new Outlet(socket, () => this.#sent());
     this.#throttle = new Throttle(this.#brake, this.#inbound, this.#alarm, () => options.clock.mono());
+    this.#kept = new KeptOctets(options.reads, () => this.#inbound.heldBytes + this.#calls.halfBytes);
     if (options.turns !== undefined) this.#inbound.paceBy(options.turns);
     readInTurns(socket, this.#brake, options.reads, (chunk) => this.#received(chunk));
     socket.on('end', () => this.#peerClosed());
@@ -133,6 +136,7 @@ export class Border extends BorderStream {
 
   override _destroy(_error: Error | null, done: (error: Error | null) => void): void {
     this.#alarm.stop();
+    this.#kept.forget();
     // Node 20 drops a connection that breaks the protocol without saying GOAWAY through a stream that is no socket.
     const isDropped = !this.#socket.destroyed && this.#outbound.hasFailedCall;
     this.#socket.destroy();
@@ -155,6 +159,7 @@ export class Border extends BorderStream {
     try {
       const passing = this.#inbound.take(chunk, now);
       if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);
+      this.#kept.look();
       const unearned = this.#guard.takeUnearned();
       if (unearned > 0) this.readLater(this.#options.reads?.unearned(unearned) ?? 0);
       this.#expect(now);
@@ -174,6 +179,7 @@ export class Border extends BorderStream {
       done();
       return;
     }
+    this.#kept.tell();
     this.#outlet.write(chunks, this.#outbound.isHalfAnswered, done);
     if (this.#socket.writableLength > 0) this.#unreadSince ??= now;
     this.#expect(now);

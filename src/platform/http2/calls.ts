@@ -59,6 +59,11 @@ export class Calls {
     return this.#calls.size;
   }
 
+  /** Octets of requests that are not complete, with what their pieces cost. */
+  get halfBytes(): number {
+    return this.#halfBytes;
+  }
+
   /** The highest call id seen. */
   get lastId(): number {
     return this.#lastId;

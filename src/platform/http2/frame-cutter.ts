@@ -72,6 +72,11 @@ export abstract class FrameCutter {
     return out.length === 1 ? (out[0] ?? NOTHING) : Buffer.concat(out);
   }
 
+  /** Octets of memory that are held. */
+  get heldBytes(): number {
+    return this.#held.length;
+  }
+
   /** Keeps octets until there are enough of them. */
   protected hold(rest: Buffer, need: number): void {
     this.#held = NOTHING;

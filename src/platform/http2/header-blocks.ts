@@ -50,6 +50,11 @@ export class HeaderBlocks {
     return this.#block !== undefined;
   }
 
+  /** Octets of the block that has begun. */
+  get heldBytes(): number {
+    return this.#block?.bytes ?? 0;
+  }
+
   /** The client acknowledged the server's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(bytes: number): void {
     this.#decoder.limitTable(bytes);

@@ -58,6 +58,11 @@ export class Inbound extends FrameCutter {
     return this.#blockSince;
   }
 
+  /** Octets that are held: of a frame or a header block that is not whole, and of what waits. */
+  override get heldBytes(): number {
+    return super.heldBytes + this.#blocks.heldBytes;
+  }
+
   /** Whether a further call waits for allowCalls(), or for its turn. */
   get isStalled(): boolean {
     return this.#isStalled;

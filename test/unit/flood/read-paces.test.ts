@@ -116,3 +116,26 @@ describe('the turns of what ordinary users send', () => {
     assert.deepEqual(reads(world, [], ...all), ['0', '257', '258', '259']);
   });
 });
+
+describe('octets of requests that are not complete', () => {
+  it('are 8 MiB of one ordinary user at most, over all its connections, before those that keep much end', () => {
+    const world = new World();
+    const [one, two, other] = [world.paces.of(4001, 'one'), world.paces.of(4001, 'two'), world.paces.of(4002)];
+    assert.equal(one?.keep(8 * 1024 * 1024), false);
+    assert.equal(two?.keep(1), true);
+    assert.equal(other?.keep(1), false);
+    assert.equal(one.keep(-1), false);
+    assert.equal(two.keep(1), true);
+    assert.equal(one.keep(1 - 8 * 1024 * 1024), false);
+    assert.equal(two.keep(-2), false);
+    assert.equal(two.keep(8 * 1024 * 1024), false, 'none was left');
+  });
+
+  it('are counted, and end nothing, while the policy only observes', () => {
+    const world = new World();
+    world.isEnforced = false;
+    assert.equal(world.paces.of(4001)?.keep(9 * 1024 * 1024), false);
+    world.isEnforced = true;
+    assert.equal(world.paces.of(4001)?.keep(0), true);
+  });
+});

@@ -7,7 +7,7 @@ import { BorderBed, framesOf, trailers } from '../../../support/http2/border-bed
 import { guardSettings } from '../../../support/http2/guard-settings.js';
 import { HpackClient } from '../../../support/http2/hpack-client.js';
 import { message, number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
-import { HeldTurns, resting } from '../../../support/http2/read-pace.js';
+import { HeldTurns, KeptAccount, resting } from '../../../support/http2/read-pace.js';
 
 const PING = encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8));
 
@@ -144,6 +144,31 @@ void describe('the border', () => {
     bed.border.destroy();
     turns.waiting.shift()?.();
     assert.equal(bed.servedBytes.length, PREFACE.length + settings().length);
+  });
+
+  void it('ends a client that keeps much of what its user may, and tells what it has let go', async () => {
+    const pace = new KeptAccount(40_000);
+    const [first, second] = [new BorderBed({}, pace).serve(), new BorderBed({}, pace).serve()];
+    await first.greet();
+    await second.greet();
+    const begun = (stream: number, bytes: number): Buffer =>
+      Buffer.concat([
+        ...encodeHeaders(0, stream, requestBlock('/raw')),
+        encodeFrame(FRAME.DATA, 0, stream, message(Buffer.alloc(bytes))),
+      ]);
+    await first.send(begun(1, 12_000), begun(3, 12_000), begun(5, 12_000));
+    await second.send(begun(1, 6_000));
+    assert.deepEqual([...first.codes, ...second.codes], [], 'the second keeps little');
+    assert.ok(pace.bytes > 40_000 && pace.bytes < 44_000);
+    await first.send(PING);
+    assert.deepEqual(first.codes, ['CALL_FLOOD']);
+    assert.ok(pace.bytes > 6_000 && pace.bytes < 8_000);
+    await second.answer(trailers(1), encodeFrame(FRAME.RST_STREAM, 0, 1, number32(0)));
+    assert.deepEqual(pace.bytes, 0, 'the server has answered, and let it go');
+    await second.send(Buffer.concat(encodeHeaders(0, 3, requestBlock('/raw'))).subarray(0, 20));
+    assert.notEqual(pace.bytes, 0, 'a frame that is not whole');
+    second.border.destroy();
+    assert.equal(pace.bytes, 0);
   });
 
   void it('takes no more from the server, and reads no more, while the client does not read', async () => {
