@@ -32,6 +32,9 @@ const PROGRAMS = [
 const CHANGE_NAMES = [
   'src/platform/fs/pinned-directory.ts',
   'src/platform/fs/socket-place.ts',
+  // What these two do it with, where it must not wait.
+  'src/platform/fs/name-calls.ts',
+  'src/platform/fs/call-thread.ts',
   // Root's own directory, which container engines trust.
   'src/platform/fs/cdi-directory.ts',
   'src/platform/store/**',

@@ -17,6 +17,7 @@ import { watchConfigFile } from './platform/config/config-watch.js';
 import { compileGlob } from './platform/config/globs.js';
 import { hostFacts } from './platform/config/host-facts.js';
 import { defaultSource, yamlFile } from './platform/config/yaml-file.js';
+import { boundNameCalls } from './platform/fs/name-calls.js';
 import { muteLibrary } from './platform/grpc/mute-library.js';
 import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
@@ -137,6 +138,7 @@ async function run(
   let hangup = (): void => undefined;
   process.on('SIGHUP', () => hangup());
   keepYoungSmall();
+  boundNameCalls(() => clock.mono(), ownUid());
   const metrics = new BrokerMetrics();
   const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
   const tellNotifier = tellSystemd(notifier);

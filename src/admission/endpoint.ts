@@ -1,7 +1,7 @@
 // From the endpoint that a plugin names to a path, and whether that path may be dialled. Pure but for its two ports.
 import path from 'node:path';
 import { fitsWritten } from '../kernel/written.js';
-import { CSI_PLUGIN, DRA_PLUGIN, incarnationKey, isTrusted } from '../model/ids.js';
+import { CSI_PLUGIN, DRA_PLUGIN, incarnationKey, isTrusted, UNANSWERED } from '../model/ids.js';
 import { mayNotConnect } from '../model/not-permitted.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem, type RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
@@ -151,6 +151,8 @@ export function pinRefusal(name: string, shownPath: string, problem: PinProblem,
     case 'error':
       return problem.detail === 'EMFILE' || problem.detail === 'ENFILE'
         ? { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 }
+        : problem.detail === UNANSWERED
+          ? { code: 'BUSY', message: `${name}: the directory of ${shownPath} does not answer`, retryAfterMs: 1000 }
         : problem.detail === 'EACCES' || problem.detail === 'EPERM'
           ? { code: 'NOT_PERMITTED', message: `${name}: ${mayNotConnect({ path: shownPath }, problem.detail, ownUid)}` }
           : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };

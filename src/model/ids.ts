@@ -54,6 +54,9 @@ export type Listener =
   | { readonly uid: number; readonly gid: number | undefined; readonly pid: number | undefined }
   | { readonly error: string };
 
+/** The code of a call about a name in a directory that has not returned in time: nothing is said of the name. */
+export const UNANSWERED = 'ETIMEDOUT';
+
 /**
  * Whether the code of a failed question says something of us and nothing of the socket: descriptors or memory have run
  * out here.

@@ -1,12 +1,11 @@
 // Reports changes below a directory: one watch for each directory, none for files. An event is only a hint; looking decides.
 // chokidar would read a directory as a whole and ask for the status of every entry after each change in it, and a user that fills
 // a directory decides how many there are.
-import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/ports.js';
 import { asError } from '../../kernel/clock.js';
 import type { Turns } from '../../kernel/pace.js';
-import { isOwnShortage } from '../../model/ids.js';
+import { isOwnShortage, UNANSWERED } from '../../model/ids.js';
 import {
   entriesIn,
   isOfTrusted,
@@ -17,6 +16,7 @@ import {
   type Ways,
 } from './listed-files.js';
 import { systemClock } from '../time/system-clock.js';
+import { makeDirectory } from './directories.js';
 import { eventBudget, PacedWatch } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
@@ -81,7 +81,7 @@ export class DirectoryWatch {
     this.#isOn = true;
     this.#isFailing = false;
     try {
-      mkdirSync(this.#root, { recursive: true, mode: 0o750 });
+      makeDirectory(this.#root);
       this.#watch(this.#root, identityOf(this.#root));
     } catch (failure) {
       this.#failed(this.#root, asError(failure));
@@ -142,8 +142,9 @@ export class DirectoryWatch {
     try {
       return this.#ways.inDirectory(directory, identityOf);
     } catch (failure) {
-      // Without descriptors to look with, nothing has changed.
-      return isOwnShortage((failure as NodeJS.ErrnoException).code ?? '') ? 'unknown' : undefined;
+      // Without descriptors to look with, or an answer, nothing has changed.
+      const { code = '' } = failure as NodeJS.ErrnoException;
+      return isOwnShortage(code) || code === UNANSWERED ? 'unknown' : undefined;
     }
   }
 

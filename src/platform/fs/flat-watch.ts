@@ -1,9 +1,9 @@
 // Tells that something changed in one directory, and which names when asked: for the directory in which device plugins keep
 // their sockets, of which two names matter. chokidar would read the whole directory and look at every entry after each
 // change, which is a hundred sockets a hundred times when a node's plugins restart together.
-import { mkdirSync } from 'node:fs';
 import { asError } from '../../kernel/clock.js';
 import { systemClock } from '../time/system-clock.js';
+import { makeDirectory } from './directories.js';
 import { eventBudget, PacedWatch } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
@@ -37,7 +37,7 @@ export class FlatWatch {
   /** Makes the directory if it is missing and starts watching. Never throws: failures are reported as degraded. */
   start(): void {
     try {
-      mkdirSync(this.#root, { recursive: true, mode: 0o750 });
+      makeDirectory(this.#root);
       this.#identity = identityOf(this.#root);
       this.#watcher = new PacedWatch((work) => work(`${this.#root}/.`), {
         clock: systemClock,

@@ -183,7 +183,7 @@ export class KeptSockets {
     const [, ino, name = ''] = KEPT_NAME.exec(keptName) ?? [];
     const incarnation = folder.inside.incarnation(keptName);
     if (incarnation === undefined || incarnation.ino !== ino) return;
-    folder.inside.rename(keptName, pair.folder.inside, keptName);
+    folder.inside.move(keptName, pair.folder.inside, keptName);
     pair.kept += 1;
     const key = incarnationKey(incarnation);
     this.#kept.set(key, { pair, keptName, name });

@@ -1,7 +1,7 @@
 // The files below a directory that others may fill: read as they are taken, within bounds, and root's before those of others.
-import { opendirSync, statSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { isOursOrRoots } from '../process/own-uid.js';
+import { opendirSync, statusOf } from './name-calls.js';
 import type { SocketPaths } from './socket-paths.js';
 
 /**
@@ -30,7 +30,7 @@ export type Ways = Pick<SocketPaths, 'inDirectory'>;
 
 /** Whether a directory is root's or that of the broker's user. */
 export function isOfTrusted(ways: Ways, directory: string): boolean {
-  return ifPossible(() => ways.inDirectory(directory, (at) => isOursOrRoots(statSync(at).uid))) ?? false;
+  return ifPossible(() => ways.inDirectory(directory, (at) => isOursOrRoots(Number(statusOf(at)?.uid ?? -1)))) ?? false;
 }
 
 /** The entries of a directory that may be sockets or directories; undefined for others. */
@@ -54,9 +54,12 @@ function* namesIn(ways: Ways, directory: string, hasRoom: (further: number) => b
   let opened;
   try {
     opened = ways.inDirectory(directory, (at) => {
-      const { size, uid } = statSync(at);
-      const mayBeRead = isOursOrRoots(uid) || (size <= MOST_BYTES && hasRoom(Math.floor(size / BYTES_OF_ONE)));
-      return mayBeRead ? opendirSync(at, { bufferSize: NAMES_AT_ONCE }) : undefined;
+      const status = statusOf(at);
+      if (status === undefined) return undefined;
+      const size = Number(status.size);
+      const isTrusted = isOursOrRoots(Number(status.uid));
+      const mayBeRead = isTrusted || (size <= MOST_BYTES && hasRoom(Math.floor(size / BYTES_OF_ONE)));
+      return mayBeRead ? opendirSync(at, NAMES_AT_ONCE) : undefined;
     });
     if (opened === undefined) return;
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {

@@ -1,30 +1,28 @@
 // Everything that is done to names in directories which others may write. Such a directory is opened once and each name
 // is reached through its descriptor (/proc/self/fd/N/name), so that nobody can exchange the directory, or one above it,
 // between a look and an act; the last part of a path is never followed where it is a link. Synchronous on purpose: these
-// calls touch cached directory entries and cost microseconds.
+// calls touch cached directory entries and cost microseconds; where they do not, they have a deadline (name-calls).
+import { closeSync, constants, fstatSync, type BigIntStats } from 'node:fs';
+import path from 'node:path';
+import { ifPossible, isDone } from '../../kernel/if-possible.js';
+import { incarnationKey, type Incarnation } from '../../model/ids.js';
+import { isOursOrRoots, ownUid } from '../process/own-uid.js';
 import {
-  closeSync,
-  constants,
-  fstatSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
+  O_PATH,
   opendirSync,
   openSync,
   realpathSync,
   renameSync,
   rmdirSync,
-  statSync,
+  statusOf,
   symlinkSync,
   unlinkSync,
-  type BigIntStats,
-  type Dirent,
-} from 'node:fs';
-import path from 'node:path';
-import { ifPossible, isDone } from '../../kernel/if-possible.js';
-import { incarnationKey, type Incarnation } from '../../model/ids.js';
-import { isOursOrRoots, ownUid } from '../process/own-uid.js';
-import { incarnationOf, O_PATH } from './socket-pin.js';
+  type Entry,
+} from './name-calls.js';
+import { incarnationOf } from './socket-pin.js';
 import { mountOf, needNoUsersMount, statusAt } from './users-mounts.js';
 
 const PERMISSIONS = 0o777n;
@@ -33,6 +31,8 @@ const PRIVATE_MODE = 0o700n;
 const MOST_NAMES = 4096;
 /** Entries that the system is asked for at a time. */
 const ENTRIES_AT_ONCE = 256;
+/** The file system, or a rule of the system (fs.protected_hardlinks), makes no second names. */
+const NO_SECOND_NAME: ReadonlySet<string | undefined> = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK']);
 /** The most entries that are read; leftovers behind them stay. */
 const MOST_ENTRIES = 1_000_000;
 
@@ -77,7 +77,7 @@ export class PinnedDirectory {
 
   /** Whether a path leads to this very directory now, links followed. Needs no descriptor, which may be short. */
   isAt(directory: string): boolean {
-    const status = ifPossible(() => statSync(directory, { bigint: true, throwIfNoEntry: false }));
+    const status = ifPossible(() => statusOf(directory));
     return status !== undefined && identityOf(status) === this.#identity;
   }
 
@@ -102,8 +102,8 @@ export class PinnedDirectory {
    *
    * @throws NodeJS.ErrnoException when it cannot be read
    */
-  *entries(): Generator<Dirent> {
-    const opened = opendirSync(`/proc/self/fd/${String(this.#fd)}`, { bufferSize: ENTRIES_AT_ONCE });
+  *entries(): Generator<Entry> {
+    const opened = opendirSync(`/proc/self/fd/${String(this.#fd)}`, ENTRIES_AT_ONCE);
     try {
       let left = MOST_ENTRIES;
       for (let entry = opened.readSync(); entry !== null && left > 0; entry = opened.readSync(), left -= 1) yield entry;
@@ -191,9 +191,27 @@ export class PinnedDirectory {
     symlinkSync(target, this.at(name));
   }
 
-  /** Moves a name into a directory of the same file system, over any file that has the new one. @throws NodeJS.ErrnoException */
-  rename(name: string, target: PinnedDirectory, newName: string): void {
-    renameSync(this.at(name), target.at(newName));
+  /** Gives a name of it another one, over any file that has that. @throws NodeJS.ErrnoException */
+  rename(name: string, newName: string): void {
+    renameSync(this.at(name), this.at(newName));
+  }
+
+  /**
+   * Moves a socket into a directory of the same file system, under a name that nothing has there. Not with rename(2), where a second
+   * name can be made: between two directories that waits for the lock of the whole file system, which any user of the machine
+   * can hold, and no signal ends it.
+   *
+   * @throws NodeJS.ErrnoException EEXIST, EACCES
+   */
+  move(name: string, target: PinnedDirectory, newName: string): void {
+    try {
+      linkSync(this.at(name), target.at(newName));
+    } catch (failure) {
+      if (!NO_SECOND_NAME.has((failure as NodeJS.ErrnoException).code)) throw failure;
+      renameSync(this.at(name), target.at(newName));
+      return;
+    }
+    this.unlink(name);
   }
 
   /** Makes an empty file that only we can read, under a name that nothing has. @throws NodeJS.ErrnoException EEXIST, EACCES */
@@ -208,7 +226,7 @@ export class PinnedDirectory {
    * @throws NodeJS.ErrnoException EEXIST, EACCES
    */
   makeFolder(name: string): void {
-    mkdirSync(this.at(name), { mode: Number(PRIVATE_MODE) });
+    mkdirSync(this.at(name), Number(PRIVATE_MODE));
   }
 
   /** The same, under a name that begins with `prefix` and nobody can foresee. @returns its name @throws as `makeFolder` */

@@ -1,8 +1,8 @@
 // Private folders of the broker in directories that others may write. A user that may write such a directory can rename any
 // folder in it, so name, owner and mode do not identify ours: a mark inside does, which only root and our user can have made.
 // Nothing is touched in a folder without the mark, and in one with it only sockets with names of the broker's form.
-import type { Dirent } from 'node:fs';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
+import type { Entry } from './name-calls.js';
 import type { PinnedDirectory } from './pinned-directory.js';
 
 /** The purpose of a private folder: sockets on their way to their name; second names of sockets that were taken away. */
@@ -102,7 +102,7 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
  */
 export function leftFolder(
   parent: PinnedDirectory,
-  entry: Dirent,
+  entry: Entry,
   purpose: FolderPurpose,
   beforeMs = Infinity,
 ): PrivateFolder | undefined {

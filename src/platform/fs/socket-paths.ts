@@ -2,7 +2,7 @@
 // that an ordinary user made: forty of them with long ways round take it 10 ms for one look, and a link leads to sockets that
 // its owner could not reach. Each directory on the way is opened without following links, and the name looked at in it; nor is
 // anything asked of a file system that an ordinary user mounted.
-import { closeSync, constants, fstatSync, lstatSync, openSync, statSync, type BigIntStats } from 'node:fs';
+import { closeSync, constants, fstatSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, isOwnShortage, isTrusted } from '../../model/ids.js';
@@ -10,7 +10,8 @@ import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem } from '../../model
 import type { Paths } from '../../model/settings.js';
 import { Descriptors } from '../process/descriptors.js';
 import { realDirectory } from './directories.js';
-import { incarnationOf, keyAt, O_PATH, pinSocket } from './socket-pin.js';
+import { O_PATH, openSync, statusOf, statusOfName } from './name-calls.js';
+import { incarnationOf, keyAt, pinSocket } from './socket-pin.js';
 import { mountOf, needNoUsersMount, openedAt, statusAt } from './users-mounts.js';
 
 const DIRECTORY = O_PATH | constants.O_DIRECTORY;
@@ -90,7 +91,7 @@ export class SocketPaths {
    */
   readonly ownerOf = (file: string): number => {
     const owner: See<number> = (at, need) => {
-      const { uid } = statSync(path.dirname(at));
+      const uid = Number(statusOf(path.dirname(at))?.uid ?? -1);
       return this.#isTrusted(uid) ? Number(statusAt(at, need)?.uid ?? -1) : uid;
     };
     const uid = ifPossible(() => this.#reach(file, owner));
@@ -142,7 +143,8 @@ export class SocketPaths {
         try {
           at = openSync(here, DIRECTORY | constants.O_NOFOLLOW);
         } catch (failure) {
-          if (this.#isFollowed(lstatSync(here, { bigint: true }))) return 'followed';
+          const status = statusOfName(here);
+          if (status !== undefined && this.#isFollowed(status)) return 'followed';
           throw failure;
         }
         opened.push(at);

@@ -1,13 +1,11 @@
 // Opens a socket file without connecting to it (O_PATH), so that the checked file is the dialled one, and so that its inode
 // cannot be used again while we know it. Synchronous on purpose: these calls read cached directory entries and cost microseconds,
-// where a trip through the thread pool costs a hundred.
-import { closeSync, fstatSync, openSync, readlinkSync, statSync, type BigIntStats } from 'node:fs';
+// where a trip through the thread pool costs a hundred; where they do not, they have a deadline (name-calls).
+import { closeSync, fstatSync, readlinkSync, type BigIntStats } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket, PinProblem } from '../../model/plugin.js';
-
-/** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
-export const O_PATH = 0o10000000;
+import { O_PATH, openSync, statusOf } from './name-calls.js';
 
 /** The longest path that fits a unix socket address; Node 20 and 22 cut longer ones silently. */
 export const MAX_SOCKET_PATH_BYTES = 107;
@@ -21,7 +19,7 @@ export function incarnationOf(status: BigIntStats): Incarnation {
 /** The incarnation of the socket that a path leads to now (links followed), or undefined where there is none. */
 export function incarnationAt(path: string): Incarnation | undefined {
   // A loop of links, or a directory we may not enter, has no socket for us.
-  const status = ifPossible(() => statSync(path, { bigint: true, throwIfNoEntry: false }));
+  const status = ifPossible(() => statusOf(path));
   return status?.isSocket() === true ? incarnationOf(status) : undefined;
 }
 

@@ -6,8 +6,12 @@ import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync, type 
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
+import { isOursOrRoots } from '../process/own-uid.js';
+import type { PinnedSocket } from '../../model/plugin.js';
+import { O_PATH, openSync as openName } from './name-calls.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
+import { pinSocket } from './socket-pin.js';
 import { umask } from './umask.js';
 
 /**
@@ -78,11 +82,6 @@ export class SocketPlace {
     return this.#folder.inside.at(this.#bound);
   }
 
-  /** Where the name can be dialled in this very directory. */
-  get namePath(): string {
-    return this.#directory.at(this.#name);
-  }
-
   /** The present file of the name, links not followed. @throws NodeJS.ErrnoException */
   occupant(): Occupant {
     const status = this.#directory.status(this.#name);
@@ -91,6 +90,27 @@ export class SocketPlace {
       kind: status.isSocket() ? 'socket' : status.isSymbolicLink() ? 'link' : 'other',
       uid: Number(status.uid),
     };
+  }
+
+  /**
+   * Pins the socket that has the name, where it is root's or our user's, or a link of theirs leads to it: the one that is looked at is
+   * the one that is dialled, whatever has the name by then.
+   *
+   * @throws Error when it cannot be seen what has the name
+   */
+  pinTrusted(): PinnedSocket | undefined {
+    const isLinked = this.#isTrustedLink();
+    const at = this.#directory.at(this.#name);
+    const flags = O_PATH | (isLinked ? 0 : constants.O_NOFOLLOW);
+    const pinned = pinSocket(at, () => openName(at, flags));
+    if ('problem' in pinned) {
+      if (pinned.problem === 'error' && !isLinked)
+        throw new Error(`${this.path} cannot be looked at (${pinned.detail})`);
+      return undefined;
+    }
+    if (isLinked ? this.#isTrustedLink() : isOursOrRoots(pinned.uid)) return pinned;
+    pinned.release();
+    return undefined;
   }
 
   /**
@@ -142,8 +162,8 @@ export class SocketPlace {
         if (kind === 'other') {
           if (moved.length > 0) this.#directory.removeEmpty(this.#name);
           if (this.occupant().kind === 'other') moved.push(this.#moveAside());
-        } else if (!isAtOnce) this.#directory.unlink(this.#name);
-        this.#folder.inside.rename(this.#bound, this.#directory, this.#name);
+        }
+        this.#take(kind !== 'other' && isAtOnce);
         break;
       } catch (failure) {
         if (attempt === ATTEMPTS || !IN_THE_WAY.has((failure as NodeJS.ErrnoException).code)) throw failure;
@@ -203,9 +223,31 @@ export class SocketPlace {
     }
   }
 
+  #isTrustedLink(): boolean {
+    const { kind, uid } = this.occupant();
+    return kind === 'link' && isOursOrRoots(uid);
+  }
+
+  /** Gives the socket its name. @param isAtOnce the name has a file, and is never missing */
+  #take(isAtOnce: boolean): void {
+    if (!isAtOnce) {
+      this.#directory.unlink(this.#name);
+      this.#folder.inside.move(this.#bound, this.#directory, this.#name);
+      return;
+    }
+    const hidden = `.pb-new-${randomBytes(4).toString('hex')}`;
+    this.#folder.inside.move(this.#bound, this.#directory, hidden);
+    try {
+      this.#directory.rename(hidden, this.#name);
+    } catch (failure) {
+      this.#directory.move(hidden, this.#folder.inside, this.#bound);
+      throw failure;
+    }
+  }
+
   #moveAside(): string {
     const hidden = `.pb-aside-${randomBytes(4).toString('hex')}`;
-    this.#directory.rename(this.#name, this.#directory, hidden);
+    this.#directory.rename(this.#name, hidden);
     return hidden;
   }
 }

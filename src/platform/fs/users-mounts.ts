@@ -1,18 +1,9 @@
 // File systems that a process of an ordinary user serves (FUSE, mounted with allow_other): the kernel asks that process at each
 // look, and it answers when it likes, or never. Opening a directory or a file on a mount with O_PATH asks nobody, so such a mount
 // is found before anything is asked.
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  type BigIntStats,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, openSync as open, readFileSync, readSync, type BigIntStats } from 'node:fs';
 import { isOwnShortage } from '../../model/ids.js';
-import { O_PATH } from './socket-pin.js';
+import { O_PATH, openSync, statusOfName } from './name-calls.js';
 
 /** The first lines of an fdinfo file, which name the mount. */
 const INFO_BYTES = 256;
@@ -20,7 +11,7 @@ const info = Buffer.alloc(INFO_BYTES);
 
 /** The id of the mount that a descriptor is on (proc(5)); NaN where the system does not say. */
 export function mountOf(fd: number): number {
-  const file = openSync(`/proc/self/fdinfo/${String(fd)}`, 'r');
+  const file = open(`/proc/self/fdinfo/${String(fd)}`, 'r');
   try {
     const text = info.toString('latin1', 0, readSync(file, info, 0, INFO_BYTES, 0));
     return Number(/^mnt_id:\s*([0-9]+)$/m.exec(text)?.[1]);
@@ -92,7 +83,7 @@ export function statusAt(at: string, need: (fd: number) => void): BigIntStats | 
   } catch (failure) {
     const code = (failure as NodeJS.ErrnoException).code ?? '';
     if (code === 'ENOENT') return undefined;
-    if (isOwnShortage(code)) return lstatSync(at, { bigint: true, throwIfNoEntry: false });
+    if (isOwnShortage(code)) return statusOfName(at);
     throw failure;
   }
   try {

@@ -1,6 +1,6 @@
 // The shared part of watches of a directory: which directory it is, and why it cannot be watched.
-import { statSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { statusOf } from './name-calls.js';
 import { withPath } from './pinned-directory.js';
 
 /**
@@ -8,7 +8,7 @@ import { withPath } from './pinned-directory.js';
  * nothing; inode numbers are used again at once. Empty where there is none to be seen.
  */
 export function identityOf(directory: string): string {
-  const status = ifPossible(() => statSync(directory, { bigint: true, throwIfNoEntry: false }));
+  const status = ifPossible(() => statusOf(directory));
   return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
 }
 

@@ -9,7 +9,6 @@ import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
 import { dialUnix, takeNoDescriptors } from '../peer/passed-descriptors.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
-import { isOursOrRoots } from '../process/own-uid.js';
 import { slices } from '../time/slices.js';
 
 /** How often one that waits to be replaced looks whether it is. */
@@ -192,11 +191,14 @@ function refused(publicPath: string, { message }: Error): PathTaken {
  * plugin's, too: a process that may write the directory can give it any name.
  */
 async function checkFree(place: SocketPlace, clock: Clock, replaces: ListenerOptions['replaces']): Promise<void> {
-  const { kind, uid } = place.occupant();
-  if (kind !== 'socket' && kind !== 'link') return;
-  if (!isOursOrRoots(uid)) return;
-  if (!(await answers(place.namePath, clock))) return;
-  if (typeof replaces === 'function' && (await replaces(place.namePath))) return;
+  const pinned = place.pinTrusted();
+  if (pinned === undefined) return;
+  try {
+    if (!(await answers(pinned.dialPath, clock))) return;
+    if (typeof replaces === 'function' && (await replaces(pinned.dialPath))) return;
+  } finally {
+    pinned.release();
+  }
   throw new PathTaken(
     `cannot listen on ${place.path}: another process listens there (a kubelet or another broker); stop it, or give this broker another --root or paths.devicePlugins`,
   );

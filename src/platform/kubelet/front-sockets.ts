@@ -139,7 +139,7 @@ class BoundSocket {
       this.#needOpen();
       server.on('error', () => undefined); // accepting failed once: the kubelet tries again
       // A file there is a leftover of ours: nobody else may write this folder.
-      folder.rename(unseen, folder, this.#name);
+      folder.rename(unseen, this.#name);
       this.#bound = folder.incarnation(this.#name);
       this.#server?.close();
       this.#server = server;

@@ -1,12 +1,11 @@
 // The broker's sockets and directories: kubelet.sock, the registry, the device-plugin directory, broker.sock.
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Discovery, DiscoveryEvents } from '../../discovery/discovery.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
 import type { Settings } from '../../model/settings.js';
-import { makeDirectory } from '../fs/directories.js';
+import { isThere, makeDirectory } from '../fs/directories.js';
 import { DirectoryWatch } from '../fs/directory-watch.js';
 import { FlatWatch } from '../fs/flat-watch.js';
 import type { SocketPaths } from '../fs/socket-paths.js';
@@ -175,7 +174,7 @@ export class SocketListeners {
     this.#lookedAt = this.#ports.clock.mono();
     this.#ports.lookAtPaths(isRescan ? undefined : this.#deviceWatch.changes());
     // Nothing at all is there: a process that put another socket in its place is to be asked instead of us.
-    if (this.#admin !== undefined && !existsSync(this.#ports.settings.paths.brokerSocket))
+    if (this.#admin !== undefined && !isThere(this.#ports.settings.paths.brokerSocket))
       this.#rebindingAdmin ??= this.#rebindAdmin().finally(() => (this.#rebindingAdmin = undefined));
     if (this.#kubelet?.isPublished !== true || this.#rebinding !== undefined) return;
     const isRestless = this.#moves.restlessMs > 0;
@@ -244,7 +243,7 @@ export class SocketListeners {
     try {
       makeDirectory(path.dirname(brokerSocket));
       const fresh = await this.#bindAdmin();
-      if (this.#isClosed || existsSync(brokerSocket)) {
+      if (this.#isClosed || isThere(brokerSocket)) {
         fresh.close();
         return;
       }

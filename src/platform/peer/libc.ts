@@ -23,6 +23,10 @@ const SO_PEERCRED = 17;
 /** Linux 6.16 and later: whether a socket takes descriptors that a peer passes. */
 const SO_PASSRIGHTS = 83;
 const NO = Buffer.alloc(4);
+const SYS_OPENAT2 = 437;
+const AT_FDCWD = -100;
+const O_CLOEXEC = 0o2000000;
+const RESOLVE_CACHED = 0x20n;
 const MSG_NOSIGNAL = 0x4000;
 /** struct ucred: pid, uid, gid, 32 bits each. */
 const UCRED_BYTES = 12;
@@ -78,6 +82,14 @@ export interface Libc {
    * descriptors where the kernel can refuse them.
    */
   bound(address: string): number | Failed;
+  /**
+   * Opens a path as far as the kernel has it in its cache, so that neither a disk nor the lock of a directory is waited for (openat2 with
+   * RESOLVE_CACHED, Linux 5.12): EAGAIN where it has not, ENOSYS or EINVAL from older kernels.
+   *
+   * @param directory a descriptor that the path begins at; undefined: the working directory
+   * @returns a descriptor, which is the caller's to close
+   */
+  openCached(directory: number | undefined, path: string, flags: number): number | Failed;
   /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
   /**
@@ -120,6 +132,9 @@ class KoffiLibc implements Libc {
   readonly #recv: Call;
   readonly #close: Call;
   readonly #dup2: Call;
+  readonly #syscall: Call;
+  /** struct open_how: flags, mode and RESOLVE_CACHED, 64 bits each. */
+  readonly #how = new BigUint64Array(3);
   /** The socket that asks for the users of TCP connections; -1: none. */
   #netlink = -1;
   readonly #answer = Buffer.alloc(512);
@@ -127,6 +142,7 @@ class KoffiLibc implements Libc {
   constructor(library: typeof koffi) {
     const libc = library.load(null);
     this.#koffi = library;
+    this.#how[2] = RESOLVE_CACHED;
     this.#socket = libc.func('int socket(int, int, int)');
     this.#bind = libc.func('int bind(int, const uint8_t *, uint32_t)');
     this.#connect = libc.func('int connect(int, const uint8_t *, uint32_t)');
@@ -139,6 +155,7 @@ class KoffiLibc implements Libc {
     this.#recv = libc.func('intptr_t recv(int, _Out_ uint8_t *, size_t, int)');
     this.#close = libc.func('int close(int)');
     this.#dup2 = libc.func('int dup2(int, int)');
+    this.#syscall = libc.func('long syscall(long, int, const char *, const uint8_t *, size_t)');
   }
 
   peerOf(fd: number): Credentials | Failed {
@@ -191,6 +208,13 @@ class KoffiLibc implements Libc {
     const failed = this.#failed();
     this.#close(fd);
     return failed;
+  }
+
+  openCached(directory: number | undefined, path: string, flags: number): number | Failed {
+    if (path.includes('\0')) return { error: 'EINVAL' };
+    this.#how[0] = BigInt(flags | O_CLOEXEC);
+    const fd = this.#syscall(SYS_OPENAT2, directory ?? AT_FDCWD, path, this.#how, this.#how.byteLength);
+    return fd < 0 ? this.#failed() : fd;
   }
 
   listenerAt(path: string): Credentials | Failed {

@@ -2,6 +2,7 @@
 // returns would keep a process from ending that has said and written everything.
 import type { Clock } from '../../kernel/clock.js';
 import type { StopBudgets } from '../../kernel/stop-budgets.js';
+import { isNameCallLate } from '../fs/name-calls.js';
 import { nextTurn } from '../time/next-turn.js';
 
 /** Node's names of file operations under way. */
@@ -11,7 +12,7 @@ const TURNS = 20;
 
 /** Whether an operation on files is under way; one that hangs stays so. */
 function isBusyWithFiles(): boolean {
-  return process.getActiveResourcesInfo().some((kind) => ON_FILES.has(kind));
+  return isNameCallLate() || process.getActiveResourcesInfo().some((kind) => ON_FILES.has(kind));
 }
 
 /**

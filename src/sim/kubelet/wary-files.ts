@@ -24,7 +24,7 @@ export function writeAnew(file: string, text: string, isDurable: boolean): void 
     } finally {
       closeSync(descriptor);
     }
-    directory.rename(fresh, directory, name);
+    directory.rename(fresh, name);
   });
 }
 

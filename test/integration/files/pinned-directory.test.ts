@@ -48,6 +48,25 @@ describe('a pinned directory', () => {
     assert.deepEqual(readdirSync(`${root}/elsewhere`), ['a.sock']);
   });
 
+  it('gives a socket to another directory, under a name that nothing has there', async () => {
+    const root = tempDir();
+    mkdirSync(`${root}/private`);
+    mkdirSync(`${root}/public`);
+    await socketAt(`${root}/private/bound`);
+    writeFileSync(`${root}/public/taken`, '');
+    inDirectory(`${root}/private`, (from) =>
+      inDirectory(`${root}/public`, (to) => {
+        const incarnation = from.incarnation('bound');
+        assert.ok(incarnation);
+        assert.throws(() => from.move('bound', to, 'taken'), { code: 'EEXIST' });
+        assert.equal(from.has('bound', incarnation), true);
+        from.move('bound', to, 'free');
+        assert.equal(to.has('free', incarnation), true);
+      }),
+    );
+    assert.deepEqual(readdirSync(`${root}/private`), []);
+  });
+
   it('is not opened through a link at the end of its path, unless the configuration names it', () => {
     const root = tempDir();
     mkdirSync(`${root}/real`);

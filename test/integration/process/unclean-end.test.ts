@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { O_PATH } from '../../../src/platform/fs/socket-pin.js';
+import { O_PATH } from '../../../src/platform/fs/name-calls.js';
 import { distFile } from '../../support/dist.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';

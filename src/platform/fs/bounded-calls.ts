@@ -1,0 +1,116 @@
+// Calls that a thread makes, each with a deadline: what a directory, or one user's directories, may cost us.
+import { fstatSync } from 'node:fs';
+import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
+import { isTrusted, UNANSWERED } from '../../model/ids.js';
+import { loadLibc } from '../peer/libc.js';
+import { CallThread, type CallName } from './call-thread.js';
+
+/** For so long the kernel may keep a call waiting: it takes microseconds, and tens of milliseconds where the disk has to be read. */
+const DEADLINE_MS = 250;
+/** For so long in all a directory, or the directories of one user, may keep us waiting at once, and for a tenth of the time. */
+const BURST_MS = 1000;
+const PART_OF_TIME = 0.1;
+/** Threads that hang in calls. */
+const MOST_LATE = 16;
+/** Directories and users that kept us waiting and are remembered. */
+const MOST_WAITS = 1024;
+
+/** A path through a descriptor of ours: the kernel's cache has no way through /proc. */
+export const THROUGH = /^\/proc\/self\/fd\/(\d+)(?:\/(.*))?$/s;
+
+/** A call that hangs, and where. */
+interface Late {
+  readonly thread: CallThread;
+  readonly places: readonly string[];
+}
+
+/** Calls with a deadline. */
+export class BoundedCalls {
+  /** What else asks the kernel; undefined without koffi. */
+  readonly libc = loadLibc();
+  readonly #now: () => number;
+  readonly #ownUid: number;
+  #thread: CallThread | undefined;
+  #late: readonly Late[] = [];
+  /** For how long each place kept us waiting, less its part of the time since then. */
+  readonly #waits = new Map<string, { readonly ms: number; readonly at: number }>();
+
+  constructor(now: () => number, ownUid: number) {
+    this.#now = now;
+    this.#ownUid = ownUid;
+    this.#thread = begun();
+  }
+
+  /** The thread that makes the calls now. */
+  get thread(): CallThread | undefined {
+    return this.#thread;
+  }
+
+  /** Whether a call hangs. */
+  get isLate(): boolean {
+    if (this.#late.length > 0) this.#late = this.#late.filter(({ thread }) => !thread.isOver);
+    return this.#late.length > 0;
+  }
+
+  /**
+   * Makes a call.
+   *
+   * @param places where: `placesOf` the paths that it goes by
+   * @throws NodeJS.ErrnoException of the call; UNANSWERED where it does not return in time, or one there has not
+   */
+  call(name: CallName, args: readonly unknown[], places: readonly string[]): unknown {
+    const isHeld = this.isLate && this.#late.some((late) => late.places.some((one) => places.includes(one)));
+    const isFull = this.#late.length >= MOST_LATE;
+    if (isHeld || isFull || places.some((one) => this.#waitOf(one) >= BURST_MS)) throw unanswered(name, args);
+    if (this.#thread?.isOver === true) this.#thread = undefined;
+    const thread = (this.#thread ??= begun());
+    if (thread === undefined) throw unanswered(name, args);
+    const { answer, keptMs } = thread.call(name, args, DEADLINE_MS);
+    if (keptMs > 0) for (const one of places) this.#note(one, keptMs);
+    if (answer === undefined) {
+      this.#late = [...this.#late, { thread, places }];
+      // The next call finds it begun.
+      this.#thread = begun();
+      throw unanswered(name, args);
+    }
+    if ('value' in answer) return answer.value;
+    throw Object.assign(new Error(answer.failure.message), answer.failure);
+  }
+
+  /** Where calls by these paths are made, which lead through open descriptors now. An ordinary user's directories are one place. */
+  placesOf(...paths: readonly string[]): readonly string[] {
+    return paths.map((at) => this.#placeOf(at));
+  }
+
+  #placeOf(at: string): string {
+    const [, fd] = THROUGH.exec(at) ?? [];
+    if (fd === undefined) return path.dirname(at);
+    const { dev, ino, uid } = fstatSync(Number(fd), { bigint: true });
+    return isTrusted(Number(uid), this.#ownUid) ? `${String(dev)}:${String(ino)}` : `uid ${String(uid)}`;
+  }
+
+  #waitOf(place: string): number {
+    const wait = this.#waits.get(place);
+    return wait === undefined ? 0 : wait.ms - (this.#now() - wait.at) * PART_OF_TIME;
+  }
+
+  #note(place: string, keptMs: number): void {
+    const ms = Math.max(0, this.#waitOf(place)) + keptMs;
+    this.#waits.delete(place);
+    for (const one of this.#waits.keys())
+      if (this.#waits.size >= MOST_WAITS || this.#waitOf(one) <= 0) this.#waits.delete(one);
+    this.#waits.set(place, { ms, at: this.#now() });
+  }
+}
+
+/** A thread; undefined where the system has none for us now. */
+function begun(): CallThread | undefined {
+  return ifPossible(() => new CallThread());
+}
+
+/** The failure of a call that was not made, or has not returned. */
+export function unanswered(call: string, args: readonly unknown[]): NodeJS.ErrnoException {
+  const message = `${UNANSWERED}: the directory does not answer, as if somebody held its lock: ${call} ${JSON.stringify(args)}`;
+  return Object.assign(new Error(message), { code: UNANSWERED });
+}

@@ -1,0 +1,234 @@
+// Calls about names in directories that other users may read or write. The kernel holds the lock of a directory while it gives
+// somebody its names (getdents64), also while it waits for the page of memory to give them to, which that user may have made to
+// come late or never (a private mapping of a file on its own FUSE; a hole that is punched in a file of memory). Who makes a name there then,
+// or looks at one that is not in the kernel's cache, waits for as long. So the daemon asks the cache first (openat2 with
+// RESOLVE_CACHED, Linux 5.12), and has a thread make every other call, for which it waits a short time.
+//
+// Programs beside the daemon make the calls themselves: they wait for nobody else.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync as link,
+  lstatSync as lstat,
+  mkdirSync as mkdir,
+  mkdtempSync as mkdtemp,
+  opendirSync as opendir,
+  openSync as open,
+  realpathSync as realpath,
+  renameSync as rename,
+  rmdirSync as rmdir,
+  statSync as stat,
+  symlinkSync as symlink,
+  unlinkSync as unlink,
+  type BigIntStats,
+} from 'node:fs';
+import type { Libc } from '../peer/libc.js';
+import { BoundedCalls, THROUGH, unanswered } from './bounded-calls.js';
+import { ENTRIES_AT_ONCE, type CallThread, type ReadEntry } from './call-thread.js';
+
+/** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
+export const O_PATH = 0o10000000;
+const { O_CREAT, O_NOFOLLOW } = constants;
+const SOCKET = 1;
+const DIRECTORY = 2;
+const LINK = 4;
+
+/** An entry of a directory. */
+export interface Entry {
+  readonly name: string;
+  isSocket(): boolean;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
+}
+
+/** A directory that is read. Close it. */
+export interface Folder {
+  /** @throws NodeJS.ErrnoException */
+  readSync(): Entry | null;
+  closeSync(): void;
+}
+
+const once: { bounded?: BoundedCalls } = {};
+
+/**
+ * From now on calls of this process about names in directories have a deadline.
+ *
+ * @param now milliseconds on the monotonic scale
+ */
+export function boundNameCalls(now: () => number, ownUid: number): void {
+  once.bounded ??= new BoundedCalls(now, ownUid);
+}
+
+/** Whether a call about a name hangs: then the process does not end before it, unless by a signal. */
+export function isNameCallLate(): boolean {
+  return once.bounded?.isLate ?? false;
+}
+
+/** As `openSync` of node:fs. @throws NodeJS.ErrnoException, here and in all that follow; `UNANSWERED` where a directory does not answer */
+export function openSync(at: string, flags: number, mode?: number): number {
+  const { bounded } = once;
+  if (bounded === undefined) return open(at, flags, mode);
+  const through = THROUGH.exec(at);
+  // It leads to what is open: nothing is looked up in a directory.
+  if (through !== null && through[2] === undefined) return open(at, flags, mode);
+  const cached = (flags & O_CREAT) === 0 ? openCached(bounded.libc, at, flags) : undefined;
+  return cached ?? (bounded.call('openSync', [at, flags, mode], bounded.placesOf(at)) as number);
+}
+
+/** As `statSync` with `bigint`; undefined where nothing has the name. */
+export function statusOf(at: string): BigIntStats | undefined {
+  const { bounded } = once;
+  return bounded === undefined ? stat(at, { bigint: true, throwIfNoEntry: false }) : statusBy(at, O_PATH);
+}
+
+/** As `lstatSync` with `bigint`; undefined where nothing has the name. */
+export function statusOfName(at: string): BigIntStats | undefined {
+  const { bounded } = once;
+  return bounded === undefined ? lstat(at, { bigint: true, throwIfNoEntry: false }) : statusBy(at, O_PATH | O_NOFOLLOW);
+}
+
+/** As `realpathSync`. */
+export function realpathSync(at: string): string {
+  const { bounded } = once;
+  if (bounded === undefined) return realpath(at);
+  return bounded.call('realpathSync', [at], bounded.placesOf(at)) as string;
+}
+
+/** As `linkSync`. */
+export function linkSync(at: string, to: string): void {
+  const { bounded } = once;
+  if (bounded === undefined) link(at, to);
+  else bounded.call('linkSync', [at, to], bounded.placesOf(at, to));
+}
+
+/** As `symlinkSync`. */
+export function symlinkSync(target: string, at: string): void {
+  const { bounded } = once;
+  if (bounded === undefined) symlink(target, at);
+  else bounded.call('symlinkSync', [target, at], bounded.placesOf(at));
+}
+
+/** As `unlinkSync`. */
+export function unlinkSync(at: string): void {
+  const { bounded } = once;
+  if (bounded === undefined) unlink(at);
+  else bounded.call('unlinkSync', [at], bounded.placesOf(at));
+}
+
+/** As `renameSync`. */
+export function renameSync(at: string, to: string): void {
+  const { bounded } = once;
+  if (bounded === undefined) rename(at, to);
+  else bounded.call('renameSync', [at, to], bounded.placesOf(at, to));
+}
+
+/** As `mkdirSync` without `recursive`. */
+export function mkdirSync(at: string, mode: number): void {
+  const { bounded } = once;
+  if (bounded === undefined) mkdir(at, { mode });
+  else bounded.call('mkdirSync', [at, { mode }], bounded.placesOf(at));
+}
+
+/** Makes a directory and the missing ones above it; asks nothing to be made where it is there. */
+export function makeDirectories(at: string, mode: number): void {
+  const { bounded } = once;
+  if (bounded === undefined) mkdir(at, { recursive: true, mode });
+  else if (statusOf(at)?.isDirectory() !== true)
+    bounded.call('mkdirSync', [at, { recursive: true, mode }], bounded.placesOf(at));
+}
+
+/** As `mkdtempSync`. */
+export function mkdtempSync(prefix: string): string {
+  const { bounded } = once;
+  return bounded === undefined
+    ? mkdtemp(prefix)
+    : (bounded.call('mkdtempSync', [prefix], bounded.placesOf(prefix)) as string);
+}
+
+/** As `rmdirSync`. */
+export function rmdirSync(at: string): void {
+  const { bounded } = once;
+  if (bounded === undefined) rmdir(at);
+  else bounded.call('rmdirSync', [at], bounded.placesOf(at));
+}
+
+/** As `opendirSync`; its entries know three kinds. @param bufferSize entries that the system gives at a time */
+export function opendirSync(at: string, bufferSize: number): Folder {
+  const { bounded } = once;
+  if (bounded === undefined) return opendir(at, { bufferSize });
+  return new BoundedFolder(bounded, at);
+}
+
+class BoundedFolder implements Folder {
+  readonly #calls: BoundedCalls;
+  readonly #places: readonly string[];
+  readonly #id: number;
+  readonly #thread: CallThread | undefined;
+  #entries: readonly ReadEntry[] = [];
+  #next = 0;
+  #isRead = false;
+
+  constructor(calls: BoundedCalls, at: string) {
+    this.#calls = calls;
+    // The directory itself is locked while it is read, not the one above. The path may lead nowhere by then.
+    this.#places = calls.placesOf(`${at}/.`);
+    this.#id = calls.call('openFolder', [at, { bufferSize: ENTRIES_AT_ONCE }], this.#places) as number;
+    this.#thread = calls.thread;
+  }
+
+  readSync(): Entry | null {
+    if (this.#next === this.#entries.length && !this.#isRead) {
+      if (this.#calls.thread !== this.#thread) throw unanswered('readFolder', this.#places);
+      this.#entries = this.#calls.call('readFolder', [this.#id], this.#places) as readonly ReadEntry[];
+      this.#next = 0;
+      this.#isRead = this.#entries.length < ENTRIES_AT_ONCE;
+    }
+    const entry = this.#entries[this.#next];
+    this.#next += 1;
+    return entry === undefined ? null : entryOf(entry);
+  }
+
+  closeSync(): void {
+    // That of a thread that hangs is closed when the call has returned.
+    if (this.#calls.thread === this.#thread) this.#calls.call('closeFolder', [this.#id], []);
+  }
+}
+
+function entryOf([name, kind]: ReadEntry): Entry {
+  return {
+    name,
+    isSocket: () => kind === SOCKET,
+    isDirectory: () => kind === DIRECTORY,
+    isSymbolicLink: () => kind === LINK,
+  };
+}
+
+function statusBy(at: string, flags: number): BigIntStats | undefined {
+  let fd: number;
+  try {
+    fd = openSync(at, flags);
+  } catch (failure) {
+    const { code } = failure as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    if (code !== 'EMFILE' && code !== 'ENFILE') throw failure;
+    // Without a descriptor to look with it is looked at all the same.
+    return (flags & O_NOFOLLOW) === 0
+      ? stat(at, { bigint: true, throwIfNoEntry: false })
+      : lstat(at, { bigint: true, throwIfNoEntry: false });
+  }
+  try {
+    return fstatSync(fd, { bigint: true });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openCached(libc: Libc | undefined, at: string, flags: number): number | undefined {
+  const [, fd, rest] = THROUGH.exec(at) ?? [];
+  const opened =
+    fd === undefined ? libc?.openCached(undefined, at, flags) : libc?.openCached(Number(fd), rest ?? '.', flags);
+  if (opened === undefined || typeof opened === 'number') return opened;
+  if (opened.error === 'EAGAIN' || opened.error === 'ENOSYS' || opened.error === 'EINVAL') return undefined;
+  throw Object.assign(new Error(`${opened.error}: open '${at}'`), { code: opened.error, syscall: 'open', path: at });
+}
