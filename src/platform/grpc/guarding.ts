@@ -7,6 +7,7 @@ import { strangerUser, type UserFacts } from '../../model/ids.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { MessageRoom } from './message-room.js';
 import type { Guarding } from './owned-sockets.js';
+import { UnsentRequests } from './unsent-requests.js';
 
 /**
  * How fast kept connections to drivers of one ordinary user are dialled again, all of them together: some of them restart at once, and
@@ -37,6 +38,7 @@ export function guardPlugins({ clock, log, events, guard, ownUid, userOf, reads,
       return user === undefined ? 0 : comebacks.book(user, clock.mono()).waitMs;
     },
     room: new MessageRoom({ ownUid, userOf }),
+    unsent: new UnsentRequests({ ownUid, userOf }),
     onEnd: ({ code, message }, socket, uid) => {
       count('ended');
       const sentence = `our connection to ${socket} was ended: ${message}`;

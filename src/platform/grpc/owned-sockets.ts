@@ -11,6 +11,7 @@ import type { GuardSettings } from '../../model/settings.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { ClientBorder } from '../http2/client-border.js';
 import type { MessageRoom } from './message-room.js';
+import type { UnsentRequests } from './unsent-requests.js';
 
 /**
  * The time that a polite end of a connection may take, in milliseconds. Between processes of one machine it takes microseconds.
@@ -32,6 +33,8 @@ export interface Guarding {
   readonly comebackMs?: (uid: number) => number;
   /** Room for messages that are not whole; absent: they need none. */
   readonly room?: MessageRoom;
+  /** Counts requests that have not left; absent: any number may wait. */
+  readonly unsent?: UnsentRequests;
 }
 
 /** Credentials for one channel that know each socket the library opens with them, and put a border before it. */

@@ -70,6 +70,11 @@ export class PluginChannel {
         reject(new CallFailed(GRPC_STATUS.CANCELLED, 'cancelled before it began', 'given-up'));
         return;
       }
+      const full = this.#uid === undefined ? undefined : this.#guarding.unsent?.refusal(this.#uid, request.length);
+      if (full !== undefined) {
+        reject(new CallFailed(GRPC_STATUS.RESOURCE_EXHAUSTED, full, 'busy'));
+        return;
+      }
       const link = this.#dialled();
       let answer: Buffer | undefined;
       const call = new PluginCall(

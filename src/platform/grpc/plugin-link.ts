@@ -15,16 +15,19 @@ import { ClientBorder } from '../http2/client-border.js';
 import { forgetFrames } from '../http2/session-failure.js';
 import { dialUnix } from '../peer/passed-descriptors.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
+import { nextTurn } from '../time/next-turn.js';
 import { connectFailure } from './connect-failure.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
 /** Node would reset calls where large lists come in many pieces: windows and the border bound the data that may arrive. */
 const SESSION_MEGABYTES = Number.MAX_SAFE_INTEGER;
 /**
- * The most calls that were given up and are not closed yet. A reset leaves at once, unless the peer accepts no further concurrent
- * call, or reads nothing. Each keeps its request until then.
+ * The most frames that may wait when a call is given up, beside one of each open call. A call that the peer has not let begin (it
+ * accepts no further concurrent one, or reads nothing) stays one, without its request, until the peer does: about 4 KiB.
  */
-const MOST_GIVEN_UP = 64;
+const MOST_STUCK = 64;
+/** The same of a connection that takes no further calls: a plugin may have several, each as long as one of its calls lasts. */
+const MOST_STUCK_LEAVING = 8;
 
 /** A connection. */
 export class PluginLink {
@@ -41,7 +44,9 @@ export class PluginLink {
   readonly #waiting: (() => void)[] = [];
   readonly #followers: (() => void)[] = [];
   #isClosing = false;
-  #givenUp = 0;
+  #border: Duplex | undefined;
+  /** The calls that are open. */
+  readonly #calls = new Set<ClientHttp2Stream>();
 
   /**
    * Dials at once.
@@ -61,9 +66,18 @@ export class PluginLink {
       if (this.#session !== undefined) return;
       this.#error = new Error(connectFailure(failure.code ?? failure.message, target, uid));
     });
+    const forget = uid === undefined ? undefined : guarding.unsent?.follow(uid, this);
     this.#socket.once('close', () => {
+      forget?.();
       if (this.#session === undefined) this.#ended();
     });
+  }
+
+  /** Octets of requests that have not left: with the calls themselves, or, also of calls that are over, before the socket. */
+  get unsentBytes(): number {
+    let bytes = this.#border?.writableLength ?? 0;
+    for (const { writableLength } of this.#calls) bytes += writableLength;
+    return bytes;
   }
 
   /** Whether further calls may be put on it. */
@@ -73,9 +87,10 @@ export class PluginLink {
     );
   }
 
-  /** The peer said GOAWAY: it takes no further calls, and ends with the last of those under way. */
+  /** The peer said GOAWAY: it takes no further calls, and ends with the last of those under way. False where many cannot even be reset. */
   get isLeaving(): boolean {
-    return !this.isLost && !this.#isClosing && this.#session?.closed === true;
+    if (this.isLost || this.#isClosing || this.#session?.closed !== true) return false;
+    return this.#stuck <= MOST_STUCK_LEAVING;
   }
 
   /** Whether the peer has begun to speak HTTP/2. */
@@ -114,15 +129,18 @@ export class PluginLink {
     begin(this.#request(headers));
   }
 
-  /** Resets a call of it. With too many that cannot be closed it is lost. */
+  /** Resets a call of it. With too many that cannot be reset it is lost. */
   giveUp(stream: ClientHttp2Stream): void {
     if (stream.destroyed) return;
-    this.#givenUp += 1;
-    stream.once('close', () => (this.#givenUp -= 1));
     stream.close(constants.NGHTTP2_CANCEL);
-    if (this.#givenUp <= MOST_GIVEN_UP || this.#socket.destroyed) return;
-    this.#error ??= new Error(`${String(this.#givenUp)} calls that were given up could not be closed`);
-    this.#socket.destroy();
+    void nextTurn().then(() => {
+      // A reset that can leave has left. Node would keep the request of any other call until the connection ends.
+      stream.destroy();
+      this.#calls.delete(stream);
+      if (this.#stuck <= MOST_STUCK || this.#socket.destroyed) return;
+      this.#error ??= new Error(`${String(this.#stuck)} calls that were given up could not be reset`);
+      this.#socket.destroy();
+    });
   }
 
   /** Calls back once when the peer has begun to speak, or when it has ended; at once where that is so. */
@@ -167,6 +185,11 @@ export class PluginLink {
     this.#socket.once('close', () => alarm.cancel());
   }
 
+  /** Frames that Node could not send yet, beside one of each open call: those of calls that were given up. */
+  get #stuck(): number {
+    return (this.#session?.state.outboundQueueSize ?? 0) - this.#calls.size;
+  }
+
   #connected(): void {
     const { clock, guard, onEnd, reads } = this.#guarding;
     const border: Duplex = new ClientBorder(this.#socket, {
@@ -178,6 +201,7 @@ export class PluginLink {
         onEnd?.(end, this.#target, this.#uid);
       },
     });
+    this.#border = border;
     const session = connectSession('http://localhost', {
       createConnection: () => border,
       maxSessionMemory: SESSION_MEGABYTES,
@@ -199,7 +223,11 @@ export class PluginLink {
 
   #request(headers: OutgoingHttpHeaders): ClientHttp2Stream | undefined {
     // Undefined, too, where the session takes no more calls.
-    return this.isLost ? undefined : ifPossible(() => this.#session?.request(headers));
+    const stream = this.isLost ? undefined : ifPossible(() => this.#session?.request(headers));
+    if (stream === undefined) return undefined;
+    this.#calls.add(stream);
+    stream.once('close', () => this.#calls.delete(stream));
+    return stream;
   }
 
   #ended(): void {

@@ -8,6 +8,7 @@ import { GRPC_STATUS } from '../../../src/model/reasons.js';
 import { POLITE_MS } from '../../../src/platform/grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
 import { encodeFrame, encodeGoaway, encodeHeaders, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
+import { nextTurns } from '../../../src/platform/time/next-turn.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -376,6 +377,23 @@ void describe('a call to a plugin', () => {
     assert.ok(tries >= 64, `${tries} calls of an honest plugin that hangs are borne`);
     await called.unary('/t/Any', NONE, 5000, never);
     assert.equal(connections.length, 2);
+  });
+
+  void it('of many that wait for a peer which takes one after the other takes no connection from them when one is given up', async () => {
+    const { connections } = await plugin({ First: (connection) => void connection.write(settings([3, 1])) });
+    const called = channel();
+    const lasting = called.stream('/t/First', NONE);
+    await called.connect(5000, never);
+    await eventually('it was asked', () => connections.length === 1);
+    const halt = new AbortController();
+    const waiting = Array.from({ length: 100 }, () => called.unary('/t/Any', NONE, 60_000, halt.signal));
+    await failing(called.unary('/t/Any', NONE, 20, never)).catch(() => undefined);
+    await nextTurns(10);
+    assert.deepEqual([lasting.end, connections.map(({ isClosed }) => isClosed)], [undefined, [false]]);
+    const given = Promise.all(waiting.map((call) => call.catch(() => undefined)));
+    halt.abort();
+    await given;
+    lasting.cancel();
   });
 
   void it('that nobody answers ends at its time, and when it is given up', async () => {
