@@ -41,6 +41,34 @@ export function mountOfLine(line: string): Mount | undefined {
 }
 
 /**
+ * The mounts that mountinfo shows, read once for all looks of the code that runs now: a user may have a thousand mounts in a
+ * directory, and a start looks at them all.
+ */
+export class MountTable {
+  readonly #read: () => string;
+  #lines: ReadonlyMap<number, string> | undefined;
+
+  /** @param read the text of mountinfo (proc(5)); its errors are those of `of` */
+  constructor(read: () => string = () => readFileSync('/proc/self/mountinfo', 'utf8')) {
+    this.#read = read;
+  }
+
+  /** The mount of an id; undefined where none is listed. @throws NodeJS.ErrnoException */
+  of(id: number): Mount | undefined {
+    return mountOfLine(this.#known().get(id) ?? '');
+  }
+
+  #known(): ReadonlyMap<number, string> {
+    if (this.#lines !== undefined) return this.#lines;
+    const lines = this.#read().split('\n');
+    queueMicrotask(() => (this.#lines = undefined));
+    return (this.#lines = new Map(lines.map((line) => [parseInt(line, 10), line])));
+  }
+}
+
+const mounts = new MountTable();
+
+/**
  * Makes sure that the kernel itself, or a process of a trusted user, answers for the file behind a descriptor.
  *
  * @param root a mount that is known as good: nearly everything is on that one
@@ -49,11 +77,8 @@ export function mountOfLine(line: string): Mount | undefined {
 export function needNoUsersMount(fd: number, root: number, isTrusted: (uid: number) => boolean): void {
   const mount = mountOf(fd);
   if (mount === root || Number.isNaN(mount)) return;
-  const line = readFileSync('/proc/self/mountinfo', 'utf8')
-    .split('\n')
-    .find((one) => one.startsWith(`${String(mount)} `));
-  const found = mountOfLine(line ?? '');
-  // One that is not listed was unmounted just now, and may be anybody's.
+  const found = mounts.of(mount);
+  // One that is not listed was mounted or unmounted just now, and may be anybody's.
   if (found !== undefined && (found.server === undefined || isTrusted(found.server))) return;
   throw Object.assign(new Error('EACCES: a file system of an ordinary user is mounted there'), { code: 'EACCES' });
 }

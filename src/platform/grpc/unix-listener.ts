@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../kernel/clock.js';
 import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
+import { isKilledListener } from '../peer/killed-listener.js';
 import { dialUnix, takeNoDescriptors } from '../peer/passed-descriptors.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { slices } from '../time/slices.js';
@@ -204,7 +205,7 @@ async function checkFree(place: SocketPlace, clock: Clock, replaces: ListenerOpt
   );
 }
 
-/** Whether somebody accepts connections at a path. */
+/** Whether somebody accepts connections at a path, who may answer: no process that was killed. */
 export function answers(socketPath: string, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = dialUnix(socketPath);
@@ -214,7 +215,7 @@ export function answers(socketPath: string, clock: Clock): Promise<boolean> {
       probe.destroy();
       resolve(does);
     };
-    probe.once('connect', () => settle(true));
+    probe.once('connect', () => settle(!isKilledListener(probe)));
     probe.once('error', () => settle(false));
   });
 }

@@ -13,6 +13,11 @@ export interface ProcStat {
   readonly name: string;
   /** All its threads have ended, and nobody has waited for it yet. */
   readonly hasEnded: boolean;
+  /**
+   * Its first thread has ended. Where others have not, they are in a call of the kernel's that nothing interrupts, as on a disk that
+   * hangs, and keep the descriptors of a process that was killed.
+   */
+  readonly firstHasEnded: boolean;
   readonly parent: number;
   readonly group: number;
   /** Clock ticks from the start of the machine to its own: tells it from a later one of the same number. */
@@ -57,9 +62,11 @@ function statOf(line: string): ProcStat {
   const [state = '', parent = '', group = '', ...rest] = line.slice(end + 2).split(' ');
   // The state is that of its first thread, which may end before the others. Fields 20 and 22; the rest begins with field 6.
   const threads = Number(rest[14] ?? '0');
+  const firstHasEnded = ENDED.has(state);
   return {
     name: line.slice(line.indexOf('(') + 1, end),
-    hasEnded: ENDED.has(state) && threads <= 1,
+    hasEnded: firstHasEnded && threads <= 1,
+    firstHasEnded,
     parent: Number(parent),
     group: Number(group),
     startTime: rest[16] ?? '',

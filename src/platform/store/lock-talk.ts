@@ -2,6 +2,7 @@
 import net from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { isKilledListener } from '../peer/killed-listener.js';
 import { nextTurns } from '../time/next-turn.js';
 
 /** `ask`: the holder's name. `stop`: the same, and please give the lock up. */
@@ -19,7 +20,7 @@ export type Reply =
   | { readonly kind: 'holder'; readonly holder: Holder; readonly gone: Promise<void>; readonly hangUp: () => void }
   /** Somebody listens but says nothing: stopped, hanging, or overrun. */
   | { readonly kind: 'silent' }
-  /** A file is there, but its process is dead. */
+  /** A file is there, but its process is dead; or it was killed, and a thread of it that a disk holds up has its descriptors still. */
   | { readonly kind: 'dead' }
   | { readonly kind: 'nobody' };
 
@@ -58,7 +59,10 @@ export function askHolder(
     signal?.addEventListener('abort', silent, { once: true });
     let heard = '';
     socket.setEncoding('utf8');
-    socket.on('connect', () => socket.write(`${question}\n`));
+    socket.on('connect', () => {
+      if (isKilledListener(socket)) finish({ kind: 'dead' });
+      else socket.write(`${question}\n`);
+    });
     socket.on('data', (text: string) => {
       heard = (heard + text).slice(0, MAX_LINE);
       const end = heard.indexOf('\n');

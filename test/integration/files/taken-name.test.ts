@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { renameSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin } from '../../support/fake-plugin.js';
+import { killedListener, noKilledListener } from '../../support/peer/killed-listener.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { startTestBroker, type TestBroker } from '../../support/test-broker.js';
 import { TestRegistry } from '../sim/test-registry.js';
@@ -79,6 +80,22 @@ void describe('a living socket that somebody renamed to kubelet.sock', () => {
     const other = await plugin(path.join(path.dirname(one.kubeletSocket), 'nic.sock'), 'example.com/nic');
     await other.register(one.kubeletSocket);
   });
+
+  void it(
+    'and is of a broker that was killed, and cannot end yet, is replaced',
+    { skip: noKilledListener() },
+    async () => {
+      const root = tempDir();
+      const first = await broker(root);
+      await first.stop();
+      brokers.pop();
+      rmSync(first.kubeletSocket);
+      const killed = await killedListener(first.kubeletSocket);
+      const one = await broker(root).finally(() => killed.kill('SIGKILL'));
+      const other = await plugin(path.join(path.dirname(one.kubeletSocket), 'nic.sock'), 'example.com/nic');
+      await other.register(one.kubeletSocket);
+    },
+  );
 
   void it('and is a registry of plugins, keeps the name: there is a kubelet, or another broker', async () => {
     const one = await broker();

@@ -22,6 +22,7 @@ import { throughGate } from '../../../src/platform/store/lock-file.js';
 import { stayAwake } from '../../../src/platform/time/stay-awake.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
+import { killedListener, noKilledListener } from '../../support/peer/killed-listener.js';
 import { passDescriptor } from '../../support/peer/pass-descriptor.js';
 import { refusesNone } from '../../support/peer/refuses-descriptors.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -245,6 +246,17 @@ describe('the lock of a state folder', () => {
     first.child.kill('SIGCONT');
     await first.kill();
   });
+
+  it(
+    'is taken from a holder that was killed and of which a thread is left that nothing ends',
+    { skip: noKilledListener() },
+    async () => {
+      const folder = tempDir();
+      children.add(await killedListener(path.join(folder, 'lock')));
+      assert.equal(await isLockHeld(folder, systemClock), false);
+      await new Starter(folder).hears('held');
+    },
+  );
 
   it('is held by exactly one of many that start at once, also over the file of a dead holder', async () => {
     const folder = `${tempDir()}/state`;

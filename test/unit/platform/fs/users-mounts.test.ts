@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { mountOfLine } from '../../../../src/platform/fs/users-mounts.js';
+import { MountTable, mountOfLine } from '../../../../src/platform/fs/users-mounts.js';
 
 describe('a line of mountinfo', () => {
   const server = (behindTheDash: string): number | undefined =>
@@ -24,5 +24,36 @@ describe('a line of mountinfo', () => {
       -1,
       undefined,
     ]);
+  });
+});
+
+describe('the mounts', () => {
+  const lineOf = (id: number): string =>
+    `${String(id)} 35 0:${String(id)} / /m${String(id)} rw - fuse x rw,user_id=${String(id)}`;
+
+  it('are read once for all looks of the code that runs now, and anew after it', async () => {
+    let text = [lineOf(36), lineOf(37), ''].join('\n');
+    let reads = 0;
+    const mounts = new MountTable(() => {
+      reads += 1;
+      return text;
+    });
+    for (let look = 0; look < 1000; look++) assert.equal(mounts.of(36)?.server, 36);
+    assert.deepEqual([mounts.of(37)?.point, mounts.of(3)], ['/m37', undefined]);
+    assert.equal(reads, 1);
+    text = lineOf(40);
+    await Promise.resolve();
+    assert.deepEqual([mounts.of(36), mounts.of(40)?.server, reads], [undefined, 40, 2]);
+  });
+
+  it('that cannot be read are read at the next look', () => {
+    let fails = true;
+    const mounts = new MountTable(() => {
+      if (fails) throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' });
+      return lineOf(36);
+    });
+    assert.throws(() => mounts.of(36), /EMFILE/);
+    fails = false;
+    assert.equal(mounts.of(36)?.server, 36);
   });
 });
