@@ -1,5 +1,6 @@
 // Asks plugins for devices that are marked already: for the preferred ones, then Allocate, each plugin's answer checked.
-import { asError, type Clock } from '../kernel/clock.js';
+import { asError, sleep, type Clock } from '../kernel/clock.js';
+import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Counted } from '../model/device-use.js';
 import type { FailedCall } from '../model/failed-call.js';
@@ -38,6 +39,8 @@ export class Asking {
   readonly #time: DecisionTime;
   readonly #again: (resource: string) => void;
   readonly #lines = new Map<string, PluginLine>();
+  /** Questions for preferred devices that wait for the rest of their user, by user. */
+  readonly #resting = new KeyedLane();
   /** Until when devices are avoided, by resource and id, those that are avoided longest last. */
   readonly #avoided = new Map<string, Map<string, number>>();
 
@@ -69,13 +72,15 @@ export class Asking {
    */
   async preferred(want: Want, marked: Granted, uid: number, until: number, signal: AbortSignal): Promise<Granted> {
     const { resource, count, ids } = want;
-    const offer = this.#ports.offers.of(resource);
-    if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
-    const limitMs = until - this.#ports.clock.mono();
-    if (this.#time.waitMs(uid) > 0 || limitMs <= 0) return marked;
-    const { plugin } = offer;
+    const { clock, offers } = this.#ports;
+    if (offers.of(resource)?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
     const counted: Counted = (work) => this.#time.spend(uid, work);
     try {
+      await this.#rest(uid, until, signal);
+      const offer = offers.of(resource);
+      const limitMs = until - clock.mono();
+      if (offer?.plugin === undefined || this.#time.waitMs(uid) > 0 || limitMs <= 0) return marked;
+      const { plugin } = offer;
       const answer = await counted(() => {
         const question = { available: this.#choice(offer, marked), mustInclude: ids, size: count };
         return plugin.preferred(question, limitMs, signal, counted);
@@ -84,6 +89,21 @@ export class Asking {
     } catch {
       return marked;
     }
+  }
+
+  /** Waits until the rest of an ordinary user is over, one question after the other, or `until`. @throws the signal's reason */
+  async #rest(uid: number, until: number, signal: AbortSignal): Promise<void> {
+    const user = strangerUser(uid, this.#ports);
+    if (user === undefined) return;
+    await this.#resting.run(
+      String(user),
+      async () => {
+        const { clock } = this.#ports;
+        const leftMs = Math.min(this.#time.restMs(uid), until - clock.mono());
+        if (leftMs > 0) await sleep(clock, Math.ceil(leftMs), signal);
+      },
+      signal,
+    );
   }
 
   /** The devices that a plugin may choose from: the marked and the free ones. */

@@ -9,6 +9,11 @@ import type { Decision } from './waiting.js';
 const COST = 10;
 /** Decisions that a user has at once after a pause, in milliseconds: many ordinary ones, or a few long ones. */
 const BURST_MS = 200;
+/**
+ * Of these so much without a rest: twenty requests that come together would else be decided about in one go of a fifth of a second, and
+ * a registration or a lease goes through the event loop dozens of times meanwhile.
+ */
+const AT_ONCE_MS = 5;
 /** No decision takes longer: the process was stopped meanwhile (see MOST_REST_MS in kernel/pace), and nobody owes that. */
 const LONGEST_MS = 2000;
 /** A user that was put off is tried again after this long: each try goes through all waiting requests, at nobody's charge. */
@@ -18,12 +23,18 @@ const MOST_USERS = 1024;
 
 type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf'>;
 
+/** The time of a user: all of it, and what comes without a rest. */
+interface Account {
+  readonly share: Pace;
+  readonly atOnce: Pace;
+}
+
 /** Counts by user. Root and the broker's own user may have all of the time. */
 export class DecisionTime {
   readonly #ports: Needs;
   readonly #again: () => void;
   /** By user, the one that decided last at the end. */
-  readonly #paces = new Map<number, Pace>();
+  readonly #accounts = new Map<number, Account>();
   readonly #alarmed = new Set<number>();
 
   /** @param again called when a user whose decision was put off may have one */
@@ -40,8 +51,14 @@ export class DecisionTime {
 
   /** Milliseconds until the user of a uid may have its next decision; 0: it may now. */
   waitMs(uid: number): number {
-    const user = strangerUser(uid, this.#ports);
-    return user === undefined ? 0 : (this.#paces.get(user)?.waitMs(0, this.#ports.clock.mono()) ?? 0);
+    return this.#accountOf(uid)?.share.waitMs(0, this.#ports.clock.mono()) ?? 0;
+  }
+
+  /** Milliseconds of rest before the next decision that a user has time for; 0: it may come at once, or has to be put off. */
+  restMs(uid: number): number {
+    const account = this.#accountOf(uid);
+    const now = this.#ports.clock.mono();
+    return account === undefined || account.share.waitMs(0, now) > 0 ? 0 : account.atOnce.waitMs(0, now);
   }
 
   /** Counts the time that `work` takes, which is done now for a uid and may fail. Returns what it returns. */
@@ -76,12 +93,21 @@ export class DecisionTime {
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: waitMs }, isFinal: false };
   }
 
+  #accountOf(uid: number): Account | undefined {
+    const user = strangerUser(uid, this.#ports);
+    return user === undefined ? undefined : this.#accounts.get(user);
+  }
+
   #book(user: number, ms: number, now: number): void {
-    const pace = this.#paces.get(user) ?? new Pace(BURST_MS * COST);
-    pace.book(Math.min(LONGEST_MS, ms) * COST, now);
-    this.#paces.delete(user);
-    this.#paces.set(user, pace);
-    const [oldest = user] = this.#paces.keys();
-    if (this.#paces.size > MOST_USERS) this.#paces.delete(oldest);
+    const { share, atOnce } = this.#accounts.get(user) ?? {
+      share: new Pace(BURST_MS * COST),
+      atOnce: new Pace(AT_ONCE_MS * COST),
+    };
+    const cost = Math.min(LONGEST_MS, ms) * COST;
+    for (const pace of [share, atOnce]) pace.book(cost, now);
+    this.#accounts.delete(user);
+    this.#accounts.set(user, { share, atOnce });
+    const [oldest = user] = this.#accounts.keys();
+    if (this.#accounts.size > MOST_USERS) this.#accounts.delete(oldest);
   }
 }

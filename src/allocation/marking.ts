@@ -31,8 +31,8 @@ interface Parts {
 export class Marking {
   readonly #ports: Needs;
   readonly #parts: Parts;
-  /** Requests of ordinary users about long lists, by user. */
-  readonly #long = new KeyedLane();
+  /** Requests of ordinary users that are decided about after a rest, by user. */
+  readonly #resting = new KeyedLane();
   /** Those in it. */
   readonly #inLane = new Set<{ readonly user: number }>();
 
@@ -55,11 +55,10 @@ export class Marking {
     const wide = shares.ofLists(uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
     const full = (): string | undefined => shares.ofWaiting(uid, [...waiting.uids(), ...this.#usersInLane()]);
-    const restMs = shares.restMs(uid, resources);
-    const crowded = restMs === 0 ? undefined : full();
+    const rests = this.#restMs(uid, resources) > 0 || this.#usersInLane().includes(userOf(uid));
+    const crowded = rests ? full() : undefined;
     if (crowded !== undefined) return refused('QUEUE_FULL', crowded);
-    const ready =
-      restMs === 0 ? this.#ports.offers.prepare(resources) : this.#inTurn(userOf(uid), restMs, resources, signal);
+    const ready = rests ? this.#inTurn(uid, resources, signal) : this.#ports.offers.prepare(resources);
     if (ready !== undefined) {
       await abortable(ready, signal).catch(() => undefined);
       if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
@@ -73,14 +72,19 @@ export class Marking {
   }
 
   /** In the line of its user: nothing else bounds how many stand there, because a call to us needs no deadline. */
-  async #inTurn(user: number, restMs: number, resources: readonly string[], signal: AbortSignal): Promise<void> {
-    const place = { user };
+  async #inTurn(uid: number, resources: readonly string[], signal: AbortSignal): Promise<void> {
+    const place = { user: this.#ports.userOf(uid) };
     this.#inLane.add(place);
     try {
-      await this.#long.run(String(user), () => this.#afterRest(restMs, resources, signal), signal);
+      await this.#resting.run(String(place.user), () => this.#afterRest(uid, resources, signal), signal);
     } finally {
       this.#inLane.delete(place);
     }
+  }
+
+  /** Before long lists, and after decisions that took long. */
+  #restMs(uid: number, resources: readonly string[]): number {
+    return Math.max(this.#parts.shares.restMs(uid, resources), this.#parts.time.restMs(uid));
   }
 
   #usersInLane(): readonly number[] {
@@ -91,8 +95,8 @@ export class Marking {
    * Requests that come together, or wait for the same list, would be decided about in one turn of the loop, and everybody would wait
    * for all of them. Lists last: others of the same user take their place as soon as they are decoded.
    */
-  async #afterRest(restMs: number, resources: readonly string[], signal: AbortSignal): Promise<void> {
-    await sleep(this.#ports.clock, restMs, signal);
+  async #afterRest(uid: number, resources: readonly string[], signal: AbortSignal): Promise<void> {
+    await sleep(this.#ports.clock, this.#restMs(uid, resources), signal);
     const ready = this.#ports.offers.prepare(resources);
     if (ready !== undefined) await abortable(ready, signal);
   }

@@ -66,6 +66,14 @@ export class FakeClock implements Clock {
     await nextTurn();
   }
 
+  /** Lets time pass in small steps until a promise settles: for work that rests in between. */
+  async until<T>(work: Promise<T>, stepMs = 10): Promise<T> {
+    const going = Symbol('going on');
+    const now = (): Promise<T | symbol> => Promise.race([work, nextTurn(going)]);
+    while ((await now()) === going) await this.advance(stepMs);
+    return work;
+  }
+
   #next(until: number): Pending | undefined {
     let first: Pending | undefined;
     for (const candidate of this.#pending) {
