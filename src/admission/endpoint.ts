@@ -153,8 +153,11 @@ export function pinRefusal(name: string, shownPath: string, problem: PinProblem,
         ? { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 }
         : problem.detail === UNANSWERED
           ? { code: 'BUSY', message: `${name}: the directory of ${shownPath} does not answer`, retryAfterMs: 1000 }
-        : problem.detail === 'EACCES' || problem.detail === 'EPERM'
-          ? { code: 'NOT_PERMITTED', message: `${name}: ${mayNotConnect({ path: shownPath }, problem.detail, ownUid)}` }
-          : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
+          : problem.detail === 'EACCES' || problem.detail === 'EPERM'
+            ? {
+                code: 'NOT_PERMITTED',
+                message: `${name}: ${mayNotConnect({ path: shownPath }, problem.detail, ownUid)}`,
+              }
+            : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
   }
 }

@@ -31,6 +31,13 @@ void describe('the stat file of a process', () => {
     mkdirSync(path.join(proc, '7/task/7'), { recursive: true });
     writeFileSync(path.join(proc, '7/task/7/stat'), `7 (many) S 1 6 ${'0 '.repeat(14)}30000 0 4711 0\n`);
     const seen = lookAtProcess(7, proc);
-    assert.deepEqual(seen, { name: 'many', hasEnded: false, parent: 1, group: 6, startTime: '4711' });
+    assert.deepEqual(seen, {
+      name: 'many',
+      hasEnded: false,
+      firstHasEnded: false,
+      parent: 1,
+      group: 6,
+      startTime: '4711',
+    });
   });
 });
