@@ -3,7 +3,7 @@ import { fstatSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { isTrusted, UNANSWERED } from '../../model/ids.js';
-import { loadLibc } from '../peer/libc.js';
+import type { Libc } from '../peer/libc.js';
 import { CallThread, type CallName } from './call-thread.js';
 
 /** For so long the kernel may keep a call waiting: it takes microseconds, and tens of milliseconds where the disk has to be read. */
@@ -27,8 +27,8 @@ interface Late {
 
 /** Calls with a deadline. */
 export class BoundedCalls {
-  /** What else asks the kernel; undefined without koffi. */
-  readonly libc = loadLibc();
+  /** Asks the cache of the kernel; undefined without koffi. */
+  readonly libc: Pick<Libc, 'openCached'> | undefined;
   readonly #now: () => number;
   readonly #ownUid: number;
   #thread: CallThread | undefined;
@@ -36,7 +36,8 @@ export class BoundedCalls {
   /** For how long each place kept us waiting, less its part of the time since then. */
   readonly #waits = new Map<string, { readonly ms: number; readonly at: number }>();
 
-  constructor(now: () => number, ownUid: number) {
+  constructor(now: () => number, ownUid: number, libc: Pick<Libc, 'openCached'> | undefined) {
+    this.libc = libc;
     this.#now = now;
     this.#ownUid = ownUid;
     this.#thread = begun();

@@ -23,7 +23,7 @@ import {
   unlinkSync as unlink,
   type BigIntStats,
 } from 'node:fs';
-import type { Libc } from '../peer/libc.js';
+import { loadLibc, type Libc } from '../peer/libc.js';
 import { BoundedCalls, THROUGH, unanswered } from './bounded-calls.js';
 import { ENTRIES_AT_ONCE, type CallThread, type ReadEntry } from './call-thread.js';
 
@@ -55,9 +55,14 @@ const once: { bounded?: BoundedCalls } = {};
  * From now on calls of this process about names in directories have a deadline.
  *
  * @param now milliseconds on the monotonic scale
+ * @param libc asks the cache of the kernel; undefined: a thread makes all calls
  */
-export function boundNameCalls(now: () => number, ownUid: number): void {
-  once.bounded ??= new BoundedCalls(now, ownUid);
+export function boundNameCalls(
+  now: () => number,
+  ownUid: number,
+  libc: Pick<Libc, 'openCached'> | undefined = loadLibc(),
+): void {
+  once.bounded ??= new BoundedCalls(now, ownUid, libc);
 }
 
 /** Whether a call about a name hangs: then the process does not end before it, unless by a signal. */
@@ -224,11 +229,17 @@ function statusBy(at: string, flags: number): BigIntStats | undefined {
   }
 }
 
-function openCached(libc: Libc | undefined, at: string, flags: number): number | undefined {
+/**
+ * What the cache says for certain. Not EAGAIN, where a name is not in it; nor what says that there is no such call: ENOSYS and EINVAL of
+ * older kernels, EPERM of container runtimes that do not know it.
+ */
+const CERTAIN: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EMFILE', 'ENFILE']);
+
+function openCached(libc: BoundedCalls['libc'], at: string, flags: number): number | undefined {
   const [, fd, rest] = THROUGH.exec(at) ?? [];
   const opened =
     fd === undefined ? libc?.openCached(undefined, at, flags) : libc?.openCached(Number(fd), rest ?? '.', flags);
   if (opened === undefined || typeof opened === 'number') return opened;
-  if (opened.error === 'EAGAIN' || opened.error === 'ENOSYS' || opened.error === 'EINVAL') return undefined;
+  if (!CERTAIN.has(opened.error)) return undefined;
   throw Object.assign(new Error(`${opened.error}: open '${at}'`), { code: opened.error, syscall: 'open', path: at });
 }
