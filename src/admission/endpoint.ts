@@ -149,15 +149,22 @@ export function pinRefusal(name: string, shownPath: string, problem: PinProblem,
     case 'too-long':
       return { code: 'ENDPOINT_TOO_LONG', message: `${name}: the path ${shownPath} has ${problem.detail}` };
     case 'error':
-      return problem.detail === 'EMFILE' || problem.detail === 'ENFILE'
-        ? { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 }
-        : problem.detail === UNANSWERED
-          ? { code: 'BUSY', message: `${name}: the directory of ${shownPath} does not answer`, retryAfterMs: 1000 }
-          : problem.detail === 'EACCES' || problem.detail === 'EPERM'
-            ? {
-                code: 'NOT_PERMITTED',
-                message: `${name}: ${mayNotConnect({ path: shownPath }, problem.detail, ownUid)}`,
-              }
-            : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
+      return openRefusal(name, shownPath, problem.detail, ownUid);
+  }
+}
+
+/** @param code of the system, for a file that may be there */
+function openRefusal(name: string, shownPath: string, code: string, ownUid: number): Refusal {
+  switch (code) {
+    case 'EMFILE':
+    case 'ENFILE':
+      return { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 };
+    case UNANSWERED:
+      return { code: 'BUSY', message: `${name}: the directory of ${shownPath} does not answer`, retryAfterMs: 1000 };
+    case 'EACCES':
+    case 'EPERM':
+      return { code: 'NOT_PERMITTED', message: `${name}: ${mayNotConnect({ path: shownPath }, code, ownUid)}` };
+    default:
+      return { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${code})` };
   }
 }

@@ -54,7 +54,6 @@ const STARVED_MS = 10_000;
 export class CallThread {
   readonly #words: Int32Array;
   readonly #text: Buffer;
-  readonly #worker: Worker;
   #isBroken = false;
 
   /** @throws Error when the system has no room for a thread */
@@ -62,7 +61,7 @@ export class CallThread {
     const shared = new SharedArrayBuffer(HEAD_BYTES + TEXT_BYTES);
     this.#words = new Int32Array(shared, 0, HEAD_BYTES / Int32Array.BYTES_PER_ELEMENT);
     this.#text = Buffer.from(shared, HEAD_BYTES);
-    this.#worker = new Worker(`(${serveCalls.toString()})(require)`, {
+    const worker = new Worker(`(${serveCalls.toString()})(require)`, {
       eval: true,
       workerData: { shared, states: S, head: HEAD_BYTES, entriesAtOnce: ENTRIES_AT_ONCE },
       name: 'names in directories',
@@ -71,8 +70,8 @@ export class CallThread {
       trackUnmanagedFds: false,
       resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 16 },
     });
-    this.#worker.on('error', () => (this.#isBroken = true));
-    this.#worker.unref();
+    worker.on('error', () => (this.#isBroken = true));
+    worker.unref();
   }
 
   /** Whether it takes no further call: it could not begin, or a call that was given up has returned. */
@@ -110,11 +109,6 @@ export class CallThread {
   #has(state: number, ms: number): boolean {
     if (ms > 0 && Atomics.wait(this.#words, STATE, state, ms) !== 'timed-out') return true;
     return Atomics.compareExchange(this.#words, STATE, state, S.givenUp) !== state;
-  }
-
-  /** Ends it. For one that no call hangs in. */
-  async end(): Promise<void> {
-    await this.#worker.terminate();
   }
 }
 

@@ -23,8 +23,6 @@ export const MOST_BYTES = 1024 * 1024;
  * all are read in one go at a start.
  */
 export const BYTES_OF_ONE = 64 * 1024;
-/** Names that the system gives at one time. */
-const NAMES_AT_ONCE = 128;
 /** Directories are reached by it alone: users that may write one above them can exchange them at any time. */
 export type Ways = Pick<SocketPaths, 'inDirectory'>;
 
@@ -59,7 +57,7 @@ function* namesIn(ways: Ways, directory: string, hasRoom: (further: number) => b
       const size = Number(status.size);
       const isTrusted = isOursOrRoots(Number(status.uid));
       const mayBeRead = isTrusted || (size <= MOST_BYTES && hasRoom(Math.floor(size / BYTES_OF_ONE)));
-      return mayBeRead ? opendirSync(at, NAMES_AT_ONCE) : undefined;
+      return mayBeRead ? opendirSync(at) : undefined;
     });
     if (opened === undefined) return;
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {

@@ -25,7 +25,7 @@ import {
 } from 'node:fs';
 import { loadLibc, type Libc } from '../peer/libc.js';
 import { BoundedCalls, THROUGH, unanswered } from './bounded-calls.js';
-import { ENTRIES_AT_ONCE, type CallThread, type ReadEntry } from './call-thread.js';
+import { ENTRIES_AT_ONCE, type CallName, type CallThread, type ReadEntry } from './call-thread.js';
 
 /** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
 export const O_PATH = 0o10000000;
@@ -95,74 +95,61 @@ export function statusOfName(at: string): BigIntStats | undefined {
 
 /** As `realpathSync`. */
 export function realpathSync(at: string): string {
-  const { bounded } = once;
-  if (bounded === undefined) return realpath(at);
-  return bounded.call('realpathSync', [at], bounded.placesOf(at)) as string;
+  return made('realpathSync', [at], [at], () => realpath(at));
 }
 
 /** As `linkSync`. */
 export function linkSync(at: string, to: string): void {
-  const { bounded } = once;
-  if (bounded === undefined) link(at, to);
-  else bounded.call('linkSync', [at, to], bounded.placesOf(at, to));
+  made('linkSync', [at, to], [at, to], () => link(at, to));
 }
 
 /** As `symlinkSync`. */
 export function symlinkSync(target: string, at: string): void {
-  const { bounded } = once;
-  if (bounded === undefined) symlink(target, at);
-  else bounded.call('symlinkSync', [target, at], bounded.placesOf(at));
+  made('symlinkSync', [target, at], [at], () => symlink(target, at));
 }
 
 /** As `unlinkSync`. */
 export function unlinkSync(at: string): void {
-  const { bounded } = once;
-  if (bounded === undefined) unlink(at);
-  else bounded.call('unlinkSync', [at], bounded.placesOf(at));
+  made('unlinkSync', [at], [at], () => unlink(at));
 }
 
 /** As `renameSync`. */
 export function renameSync(at: string, to: string): void {
-  const { bounded } = once;
-  if (bounded === undefined) rename(at, to);
-  else bounded.call('renameSync', [at, to], bounded.placesOf(at, to));
+  made('renameSync', [at, to], [at, to], () => rename(at, to));
 }
 
 /** As `mkdirSync` without `recursive`. */
 export function mkdirSync(at: string, mode: number): void {
-  const { bounded } = once;
-  if (bounded === undefined) mkdir(at, { mode });
-  else bounded.call('mkdirSync', [at, { mode }], bounded.placesOf(at));
+  made('mkdirSync', [at, { mode }], [at], () => mkdir(at, { mode }));
 }
 
-/** Makes a directory and the missing ones above it; asks nothing to be made where it is there. */
+/** Makes a directory and the missing ones above it. Where calls have a deadline, nothing is asked to be made that is there. */
 export function makeDirectories(at: string, mode: number): void {
-  const { bounded } = once;
-  if (bounded === undefined) mkdir(at, { recursive: true, mode });
-  else if (statusOf(at)?.isDirectory() !== true)
-    bounded.call('mkdirSync', [at, { recursive: true, mode }], bounded.placesOf(at));
+  if (once.bounded !== undefined && statusOf(at)?.isDirectory() === true) return;
+  made('mkdirSync', [at, { recursive: true, mode }], [at], () => void mkdir(at, { recursive: true, mode }));
 }
 
 /** As `mkdtempSync`. */
 export function mkdtempSync(prefix: string): string {
-  const { bounded } = once;
-  return bounded === undefined
-    ? mkdtemp(prefix)
-    : (bounded.call('mkdtempSync', [prefix], bounded.placesOf(prefix)) as string);
+  return made('mkdtempSync', [prefix], [prefix], () => mkdtemp(prefix));
 }
 
 /** As `rmdirSync`. */
 export function rmdirSync(at: string): void {
-  const { bounded } = once;
-  if (bounded === undefined) rmdir(at);
-  else bounded.call('rmdirSync', [at], bounded.placesOf(at));
+  made('rmdirSync', [at], [at], () => rmdir(at));
 }
 
-/** As `opendirSync`; its entries know three kinds. @param bufferSize entries that the system gives at a time */
-export function opendirSync(at: string, bufferSize: number): Folder {
+/** As `opendirSync`; its entries know three kinds, and the system gives so many at a time as one call reads. */
+export function opendirSync(at: string): Folder {
   const { bounded } = once;
-  if (bounded === undefined) return opendir(at, { bufferSize });
+  if (bounded === undefined) return opendir(at, { bufferSize: ENTRIES_AT_ONCE });
   return new BoundedFolder(bounded, at);
+}
+
+/** Makes a call with a deadline where there is one, `direct` otherwise. @param at the paths that it goes by */
+function made<T>(name: CallName, args: readonly unknown[], at: readonly string[], direct: () => T): T {
+  const { bounded } = once;
+  return bounded === undefined ? direct() : (bounded.call(name, args, bounded.placesOf(...at)) as T);
 }
 
 class BoundedFolder implements Folder {

@@ -29,8 +29,6 @@ const PERMISSIONS = 0o777n;
 const PRIVATE_MODE = 0o700n;
 /** Names that are read in one go: some milliseconds. */
 const MOST_NAMES = 4096;
-/** Entries that the system is asked for at a time. */
-const ENTRIES_AT_ONCE = 256;
 /** The file system, or a rule of the system (fs.protected_hardlinks), makes no second names. */
 const NO_SECOND_NAME: ReadonlySet<string | undefined> = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK']);
 /** The most entries that are read; leftovers behind them stay. */
@@ -103,7 +101,7 @@ export class PinnedDirectory {
    * @throws NodeJS.ErrnoException when it cannot be read
    */
   *entries(): Generator<Entry> {
-    const opened = opendirSync(`/proc/self/fd/${String(this.#fd)}`, ENTRIES_AT_ONCE);
+    const opened = opendirSync(`/proc/self/fd/${String(this.#fd)}`);
     try {
       let left = MOST_ENTRIES;
       for (let entry = opened.readSync(); entry !== null && left > 0; entry = opened.readSync(), left -= 1) yield entry;

@@ -81,7 +81,7 @@ describe('calls about names', () => {
     const names = Array.from({ length: 300 }, (_, index) => `${'ä"\\'.repeat(20)}${String(index)}`);
     for (const name of names) writeFileSync(`${at}/${name}`, '');
     mkdirSync(`${at}/folder`);
-    const folder = opendirSync(at, 128);
+    const folder = opendirSync(at);
     const found: string[] = [];
     for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
       assert.equal(entry.isDirectory(), entry.name === 'folder');
@@ -91,9 +91,9 @@ describe('calls about names', () => {
     assert.equal(folder.readSync(), null);
     folder.closeSync();
     assert.deepEqual(found.sort(), [...names, 'folder'].sort());
-    assert.throws(() => opendirSync(`${at}/none`, 128), { code: 'ENOENT' });
+    assert.throws(() => opendirSync(`${at}/none`), { code: 'ENOENT' });
     const handle = openName(at, O_PATH | constants.O_DIRECTORY);
-    const through = opendirSync(`/proc/self/fd/${String(handle)}/.`, 128);
+    const through = opendirSync(`/proc/self/fd/${String(handle)}/.`);
     closeSync(handle);
     let count = 0;
     while (through.readSync() !== null) count += 1;
@@ -104,7 +104,7 @@ describe('calls about names', () => {
   it('that hang are given up: their directory does not answer until they have returned, others do', async () => {
     const [slow, other] = [slowDirectory(), tempDir()];
     const before = openName(`${other}/kept`, constants.O_CREAT | constants.O_WRONLY, 0o600);
-    const folder = opendirSync(other, 128);
+    const folder = opendirSync(other);
     slow.hang();
     assert.equal(isNameCallLate(), true);
     assert.throws(() => makeName(`${slow.at}/new`, 0o700), UNANSWERED);
