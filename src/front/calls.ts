@@ -14,6 +14,7 @@ import {
   type FrontWire,
   type ResourceNow,
 } from './ports.js';
+import type { KeptWaiting } from './kept-waiting.js';
 import { standingOf, type Speculation } from './standing.js';
 
 /** The kubelet gives PreStartContainer 30 s: calls that wait at the gate are answered before. */
@@ -43,6 +44,8 @@ export interface FrontCallsPorts {
   readonly wire: FrontWire;
   readonly clock: Clock;
   readonly limits: FrontLimits;
+  /** Shared by all resources. */
+  readonly keptWaiting: KeptWaiting;
   readonly speculation: () => Speculation;
   readonly gateWaited: (seconds: number) => void;
 }
@@ -92,10 +95,10 @@ export class FrontCalls {
 
   /** The kubelet gives devices while `work` is under way. */
   async #giving(work: () => Promise<Buffer>): Promise<Buffer> {
-    const { owners } = this.#ports;
+    const { owners, keptWaiting, resource } = this.#ports;
     owners.allocating(1);
     try {
-      return await work();
+      return await keptWaiting.during(resource, work);
     } finally {
       owners.allocating(-1);
     }
@@ -111,11 +114,12 @@ export class FrontCalls {
 
   /** Advice: on any doubt there is none. */
   async #preferred(request: Buffer, signal: AbortSignal): Promise<Buffer> {
-    const { resources, resource, wire, limits } = this.#ports;
+    const { resources, resource, wire, limits, keptWaiting } = this.#ports;
     const now = resources.now(resource);
     if (now?.state !== 'ready' || !now.options.preferredAllocationAvailable || this.#isSilent(now.instanceId)) {
       return wire.noPreference;
     }
+    if (keptWaiting.waitMs(resource) > 0) return wire.noPreference;
     try {
       const call = { method: 'GetPreferredAllocation', request, limitMs: limits.preferredMs } as const;
       return (await resources.call(now.instanceId, call, signal)) ?? wire.noPreference;
@@ -125,7 +129,13 @@ export class FrontCalls {
   }
 
   async #allocate(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
-    const { owners, resource, clock, limits } = this.#ports;
+    const { owners, resource, clock, limits, keptWaiting } = this.#ports;
+    const waitMs = keptWaiting.waitMs(resource);
+    if (waitMs > 0) {
+      const inSeconds = String(Math.ceil(waitMs / 1000));
+      const why = `the plugins of its user have kept the pods of this node waiting for too long; they are asked again in ${inSeconds} s`;
+      throw this.#failure('UNAVAILABLE', why);
+    }
     const until = clock.mono() + limits.holdMs;
     const taken = await owners.takenBy(resource, ids, signal);
     if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);

@@ -5,6 +5,7 @@ import type { Holding, ListListener } from '../model/device-list.js';
 import type { FrontState, FrontView } from '../model/front.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
+import { KeptWaiting } from './kept-waiting.js';
 import { FrontedResource } from './fronted-resource.js';
 import type { FrontedResourcePorts } from './fronted-resource-ports.js';
 import type { OwnersListener } from './owners.js';
@@ -13,7 +14,10 @@ import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
 
 /** The ports of the front. */
-export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations' | 'composing'> {
+export interface FrontPorts extends Omit<
+  FrontedResourcePorts,
+  'speculation' | 'registrations' | 'composing' | 'keptWaiting'
+> {
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
   /** Resources at most; further ones are not fronted: admission.maxPlugins of LiveConfig (config/live-config). */
@@ -26,12 +30,14 @@ export class Front implements RosterListener, ListListener, OwnersListener {
   readonly #resources = new Map<string, FrontedResource>();
   readonly #registrations: Registrations;
   readonly #composing = new FairRoom(COMPOSING_TURNS);
+  readonly #keptWaiting: KeptWaiting;
   #speculation: Speculation;
   #alarm: Alarm | undefined;
   #isOpen = false;
 
   constructor(ports: FrontPorts) {
     this.#ports = ports;
+    this.#keptWaiting = new KeptWaiting(ports);
     this.#registrations = new Registrations(ports.clock);
     this.#speculation = ports.speculate === 'gated' ? 'on' : 'off';
   }
@@ -65,6 +71,7 @@ export class Front implements RosterListener, ListListener, OwnersListener {
       ...this.#ports,
       registrations: this.#registrations,
       composing: this.#composing,
+      keptWaiting: this.#keptWaiting,
       speculation: () => this.#speculation,
     });
     this.#resources.set(name, fronted);

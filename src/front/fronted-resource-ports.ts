@@ -4,6 +4,7 @@ import type { Random } from '../kernel/random.js';
 import type { DeviceMethod } from '../model/device-use.js';
 import type { FrontView } from '../model/front.js';
 import type { FrontLimits } from './calls.js';
+import type { KeptWaiting } from './kept-waiting.js';
 import type { ListComposerPorts } from './list-composer.js';
 import type { FrontedResources, FrontOwners, FrontWire, Kubelet, OpenSockets } from './ports.js';
 import type { Registrations } from './registrations.js';
@@ -27,6 +28,8 @@ export interface FrontedResourcePorts extends Pick<ListComposerPorts, 'composing
   readonly usesRegistry: boolean;
   /** Shared by all resources. */
   readonly registrations: Registrations;
+  /** Shared by all resources. */
+  readonly keptWaiting: KeptWaiting;
   /** Told of each change of the state, with the user of the plugin: `FrontNews.resourceChanged` (front/front-news). */
   readonly changed: (resource: string, view: FrontView, uid: number | undefined) => void;
   /** BrokerMetrics.frontCall (platform/metrics/broker-metrics). */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FrontedResource } from '../../../src/front/fronted-resource.js';
 import { COMPOSING_TURNS } from '../../../src/front/list-composer.js';
+import { KeptWaiting } from '../../../src/front/kept-waiting.js';
 import { Registrations } from '../../../src/front/registrations.js';
 import type { FrontedService, ListOut, ResourceNow } from '../../../src/front/ports.js';
 import { FairRoom } from '../../../src/kernel/fair-room.js';
@@ -69,6 +70,7 @@ function world(now: ResourceNow = READY) {
     speculation: () => 'off',
     usesRegistry: true,
     registrations: new Registrations(clock),
+    keptWaiting: new KeptWaiting({ clock, userOf: () => undefined }),
     changed: () => undefined,
     called: () => undefined,
     gateWaited: () => undefined,
