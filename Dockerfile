@@ -22,7 +22,7 @@ ENV XDG_STATE_HOME=/var/lib
 COPY --from=build /stage /opt/plugin-broker
 RUN ln -s /opt/plugin-broker/dist/plugin-broker.cjs /usr/local/bin/plugin-broker \
     && ln -s /opt/plugin-broker/dist/csi-node-driver-registrar.cjs /usr/local/bin/csi-node-driver-registrar \
-    && install -d -o node -g node -m 0755 /var/lib/plugin-broker
+    && install -d -o node -g node -m 0711 /var/lib/plugin-broker
 # Root, as most plugins are, whose sockets are for root alone. Where plugins run as another user, `--user` names that one: a
 # plugin that may not be connected to is refused NOT_PERMITTED, which says who would have to run as whom.
 VOLUME /var/lib/plugin-broker

@@ -23,7 +23,7 @@ import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
-import { end, endAtOnce } from './platform/process/ending.js';
+import { end, endAtOnce, endThoughCallsHang } from './platform/process/ending.js';
 import { neverWriteOut } from './platform/process/last-writes.js';
 import { ownUid } from './platform/process/own-uid.js';
 import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
@@ -115,7 +115,7 @@ async function main(
     return EXIT.config;
   }
   const { log, flush, handOver, setLevel } = await openLog(first.settings.log, clock);
-  process.once('exit', handOver);
+  endThoughCallsHang(handOver);
   neverWriteOut();
   guardProcess(log, flush);
   const live = new LiveConfig(first, source.name, new Date(clock.wall()).toISOString());

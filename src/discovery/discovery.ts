@@ -118,13 +118,14 @@ export class Discovery {
 
   #examine(path: string, isHint: boolean): void {
     const known = this.#known.get(path);
-    const key = this.#port.keyAt(path);
-    if (isHint && key === undefined) this.#follow(path);
     const unusable = this.#unusable.get(path);
-    if (key === (known === undefined ? unusable?.key : incarnationKey(known.socket.incarnation))) {
+    const before = known === undefined ? unusable?.key : incarnationKey(known.socket.incarnation);
+    const key = this.#port.keyAt(path, before);
+    if (isHint && key === undefined) this.#follow(path);
+    if (key === before) {
       const counted = known ?? unusable;
       // A directory can be given away after its sockets were counted.
-      if (!isHint && counted !== undefined) this.#giveTo(counted, this.#port.ownerOf(path));
+      if (!isHint && counted !== undefined) this.#giveTo(counted, this.#port.ownerOf(path, counted.owner));
       return;
     }
     this.#forgetUnusable(path);

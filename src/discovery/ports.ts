@@ -10,12 +10,16 @@ export interface RegistryPort {
   expected(): Iterable<string>;
   /** Pins the socket at a path; undefined when there is none, or why it cannot be used. */
   pin(path: string): PinnedSocket | Unusable | undefined;
-  /** The incarnation key at a path without pinning it; undefined when there is no socket. */
-  keyAt(path: string): string | undefined;
+  /**
+   * The incarnation key at a path without pinning it; undefined when there is no socket.
+   *
+   * @param known the key where the directory does not answer
+   */
+  keyAt(path: string, known: string | undefined): string | undefined;
   /** Something was said of a path that is no socket: if it is a directory, changes in it are told from now on. */
   follow(path: string): BelowDirectory;
-  /** The owner of a path: the user whose uid can fill its directory, or made the file; -1: not to be seen. */
-  ownerOf(path: string): number;
+  /** The owner of a path: the user whose uid can fill its directory, or made the file; -1: not to be seen. @param known where the directory does not answer */
+  ownerOf(path: string, known?: number): number;
   /** Whether the path or a directory above it has a hidden name. */
   isHidden(path: string): boolean;
   /** The name directly below the registry directory to which a path belongs. */

@@ -26,7 +26,7 @@ export class Graces {
   /** Starts the clock of an instance that is held now, lets it go on, or ends it. */
   follow(instance: Instance): void {
     const { id, socketPath, socketKey } = instance;
-    if (!hasGrace(instance, () => this.#ports.sockets.keyAt(socketPath) === socketKey)) {
+    if (!hasGrace(instance, () => this.#ports.sockets.keyAt(socketPath, socketKey) === socketKey)) {
       this.forget(id);
       return;
     }

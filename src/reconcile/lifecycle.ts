@@ -138,7 +138,7 @@ export class Lifecycle implements RosterListener {
     if (look === 'listener') this.#carryOut(instance, afterListenerLook(instance, endpoints.isListening(instance)));
     if (look !== 'path') return 0;
     // That a socket is back follows a loss that was told, and leases wait for it.
-    const key = sockets.keyAt(instance.socketPath);
+    const key = sockets.keyAt(instance.socketPath, instance.socketKey);
     const user = key === instance.socketKey ? undefined : payerOf(instance, this.#ports);
     const waitMs = user === undefined ? 0 : this.#pathNews.waitMs(user, clock.mono());
     if (waitMs === 0 && reports.checkPath(instance, key) && user !== undefined) this.#pathNews.book(user, clock.mono());

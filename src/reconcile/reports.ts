@@ -40,7 +40,8 @@ export class Reports implements InstanceReports, NoticeBoard {
     instance.facts = report.facts ?? instance.facts;
     const loss = report.state === 'held' ? settling.lossOf(instance, report) : undefined;
     roster.report(id, loss ?? this.#looked(instance, report));
-    if (mayHaveLostPath(instance, before)) this.checkPath(instance, sockets.keyAt(instance.socketPath));
+    if (mayHaveLostPath(instance, before))
+      this.checkPath(instance, sockets.keyAt(instance.socketPath, instance.socketKey));
   }
 
   /** An instance took over: its predecessors are let go only now (make before break). */
@@ -89,7 +90,7 @@ export class Reports implements InstanceReports, NoticeBoard {
     const { sockets, endpoints } = this.#ports;
     switch (lookBefore(instance, report)) {
       case 'path':
-        return withPath(instance, report, sockets.keyAt(instance.socketPath));
+        return withPath(instance, report, sockets.keyAt(instance.socketPath, instance.socketKey));
       case 'listener':
         return withListener(report, endpoints.isListening(instance));
       case undefined:

@@ -158,7 +158,7 @@ export class Restart implements RosterListener {
 
   /** Another incarnation is at the path of a restored one: a plugin that restarted while we were away. */
   #pullSuccessor(instance: Instance): void {
-    const key = this.#ports.sockets.keyAt(instance.endpointPath);
+    const key = this.#ports.sockets.keyAt(instance.endpointPath, instance.endpointKey);
     if (key === undefined || key === instance.endpointKey) return;
     const request = pullRequest(instance, key);
     this.#ports.reconciler.want({
@@ -175,7 +175,7 @@ export class Restart implements RosterListener {
 
   /** Whether the socket that is where this one's registration socket was is known, too: its plugin was restarted before the broker was. */
   #hasSuccessor({ type, name, socketPath, socketKey }: Instance): boolean {
-    const key = this.#ports.sockets.keyAt(socketPath);
+    const key = this.#ports.sockets.keyAt(socketPath, socketKey);
     if (key === undefined || key === socketKey) return false;
     return this.#ports.roster.ofPlugin(type, name).some((other) => other.socketKey === key);
   }

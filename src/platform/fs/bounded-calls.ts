@@ -6,11 +6,19 @@ import { isTrusted, UNANSWERED } from '../../model/ids.js';
 import type { Libc } from '../peer/libc.js';
 import { CallThread, type CallName } from './call-thread.js';
 
-/** For so long the kernel may keep a call waiting: it takes microseconds, and tens of milliseconds where the disk has to be read. */
-const DEADLINE_MS = 250;
-/** For so long in all a directory, or the directories of one user, may keep us waiting at once, and for a tenth of the time. */
-const BURST_MS = 1000;
-const PART_OF_TIME = 0.1;
+/**
+ * For how long the kernel may keep a call waiting, which takes microseconds, and tens of milliseconds where the disk has to be read; and
+ * for how long in all at once, and for which part of the time after that.
+ */
+interface Patience {
+  readonly deadlineMs: number;
+  readonly burstMs: number;
+  readonly part: number;
+}
+/** A directory of root's or our own. */
+const PATIENCE: Patience = { deadlineMs: 250, burstMs: 1000, part: 0.1 };
+/** All directories of one ordinary user, whose calls and nobody else's are refused then: fewer than one call of others in a hundred waits for it. */
+const PATIENCE_WITH_USER: Patience = { deadlineMs: 100, burstMs: 500, part: 0.005 };
 /** Threads that hang in calls. */
 const MOST_LATE = 16;
 /** Directories and users that kept us waiting and are remembered. */
@@ -63,11 +71,16 @@ export class BoundedCalls {
   call(name: CallName, args: readonly unknown[], places: readonly string[]): unknown {
     const isHeld = this.isLate && this.#late.some((late) => late.places.some((one) => places.includes(one)));
     const isFull = this.#late.length >= MOST_LATE;
-    if (isHeld || isFull || places.some((one) => this.#waitOf(one) >= BURST_MS)) throw unanswered(name, args);
+    if (isHeld || isFull || places.some((one) => this.#waitOf(one) >= patienceAt(one).burstMs))
+      throw unanswered(name, args);
     if (this.#thread?.isOver === true) this.#thread = undefined;
     const thread = (this.#thread ??= begun());
     if (thread === undefined) throw unanswered(name, args);
-    const { answer, keptMs } = thread.call(name, args, DEADLINE_MS);
+    const { answer, keptMs } = thread.call(
+      name,
+      args,
+      Math.min(...places.map((one) => patienceAt(one).deadlineMs), PATIENCE.deadlineMs),
+    );
     if (keptMs > 0) for (const one of places) this.#note(one, keptMs);
     if (answer === undefined) {
       this.#late = [...this.#late, { thread, places }];
@@ -88,12 +101,12 @@ export class BoundedCalls {
     const [, fd] = THROUGH.exec(at) ?? [];
     if (fd === undefined) return path.dirname(at);
     const { dev, ino, uid } = fstatSync(Number(fd), { bigint: true });
-    return isTrusted(Number(uid), this.#ownUid) ? `${String(dev)}:${String(ino)}` : `uid ${String(uid)}`;
+    return isTrusted(Number(uid), this.#ownUid) ? `${String(dev)}:${String(ino)}` : `${OF_USER}${String(uid)}`;
   }
 
   #waitOf(place: string): number {
     const wait = this.#waits.get(place);
-    return wait === undefined ? 0 : wait.ms - (this.#now() - wait.at) * PART_OF_TIME;
+    return wait === undefined ? 0 : wait.ms - (this.#now() - wait.at) * patienceAt(place).part;
   }
 
   #note(place: string, keptMs: number): void {
@@ -103,6 +116,13 @@ export class BoundedCalls {
       if (this.#waits.size >= MOST_WAITS || this.#waitOf(one) <= 0) this.#waits.delete(one);
     this.#waits.set(place, { ms, at: this.#now() });
   }
+}
+
+/** How a user's directories are named as a place. */
+const OF_USER = 'uid ';
+
+function patienceAt(place: string): Patience {
+  return place.startsWith(OF_USER) ? PATIENCE_WITH_USER : PATIENCE;
 }
 
 /** A thread; undefined where the system has none for us now. */

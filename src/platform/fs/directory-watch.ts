@@ -117,7 +117,7 @@ export class DirectoryWatch {
   follow(directory: string): BelowDirectory {
     if (!this.#isOn) return NOTHING;
     if (directory === this.#root) {
-      if (!this.#isFailing && identityOf(directory) !== this.#followed.get(directory)?.identity) this.restart();
+      if (!this.#isFailing && this.#isOtherRoot()) this.restart();
       return NOTHING;
     }
     const identity = this.#identityOf(directory);
@@ -140,12 +140,17 @@ export class DirectoryWatch {
    */
   #identityOf(directory: string): string | undefined {
     try {
-      return this.#ways.inDirectory(directory, identityOf);
+      return this.#ways.inDirectory(directory, (at) => identityOf(at));
     } catch (failure) {
       // Without descriptors to look with, or an answer, nothing has changed.
       const { code = '' } = failure as NodeJS.ErrnoException;
       return isOwnShortage(code) || code === UNANSWERED ? 'unknown' : undefined;
     }
+  }
+
+  #isOtherRoot(): boolean {
+    const known = this.#followed.get(this.#root)?.identity;
+    return identityOf(this.#root, known) !== known;
   }
 
   /** Somebody may make directories without an end: beyond a number of them only the rescan looks. */
@@ -197,7 +202,7 @@ export class DirectoryWatch {
   #changed(directory: string, name: string): void {
     if (name !== '.') this.#events.hint(`${directory}/${name}`);
     else if (directory !== this.#root) this.#events.hint(directory);
-    else if (identityOf(directory) !== this.#followed.get(directory)?.identity) this.restart();
+    else if (this.#isOtherRoot()) this.restart();
   }
 
   #resumed(directory: string): void {

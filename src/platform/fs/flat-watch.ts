@@ -77,7 +77,7 @@ export class FlatWatch {
 
   #changed(name: string | undefined): void {
     if (this.#isClosed) return;
-    if (identityOf(this.#root) === this.#identity) this.#tell(name);
+    if (identityOf(this.#root, this.#identity) === this.#identity) this.#tell(name);
     else this.restart();
   }
 

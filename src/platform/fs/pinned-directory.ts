@@ -7,6 +7,7 @@ import path from 'node:path';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import { isOursOrRoots, ownUid } from '../process/own-uid.js';
+import { asKnown } from './as-known.js';
 import {
   linkSync,
   mkdirSync,
@@ -22,7 +23,7 @@ import {
   unlinkSync,
   type Entry,
 } from './name-calls.js';
-import { incarnationOf } from './socket-pin.js';
+import { incarnationIf } from './socket-pin.js';
 import { mountOf, needNoUsersMount, statusAt } from './users-mounts.js';
 
 const PERMISSIONS = 0o777n;
@@ -73,10 +74,16 @@ export class PinnedDirectory {
     return `/proc/self/fd/${String(this.#fd)}/${name}`;
   }
 
-  /** Whether a path leads to this very directory now, links followed. Needs no descriptor, which may be short. */
+  /**
+   * Whether a path leads to this very directory now, links followed; so it is said, too, where the one above does not answer. Needs no
+   * descriptor, which may be short.
+   */
   isAt(directory: string): boolean {
-    const status = ifPossible(() => statusOf(directory));
-    return status !== undefined && identityOf(status) === this.#identity;
+    const now = asKnown(() => {
+      const status = statusOf(directory);
+      return status && identityOf(status);
+    }, this.#identity);
+    return now === this.#identity;
   }
 
   /** Tells held directories apart, independent of the names they were found by. */
@@ -115,11 +122,14 @@ export class PinnedDirectory {
     return statusAt(this.at(name), (fd) => needNoUsersMount(fd, (this.#mount ??= mountOf(this.#fd)), isOursOrRoots));
   }
 
-  /** The incarnation of the socket that has a name, links not followed; undefined where it is none. */
-  incarnation(name: string): Incarnation | undefined {
+  /**
+   * The incarnation of the socket that has a name, links not followed; undefined where it is none.
+   *
+   * @param known the incarnation where the directory does not answer
+   */
+  incarnation(name: string, known?: Incarnation): Incarnation | undefined {
     // A directory that may not be entered has no socket for us.
-    const status = ifPossible(() => this.status(name));
-    return status?.isSocket() === true ? incarnationOf(status) : undefined;
+    return asKnown(() => incarnationIf(this.status(name)), known);
   }
 
   /** Whether a name is that incarnation of a socket. */

@@ -41,7 +41,7 @@ export function registryDirectory({
       return isGone ? undefined : { refusal: refusal(file, pinned) };
     },
     keyAt: paths.keyAt,
-    ownerOf: (file) => userOf(paths.ownerOf(file)),
+    ownerOf: (file, known) => userOf(paths.ownerOf(file, known)),
     isHidden: (file) => isHidden(directory, file),
     topOf: (file) => topOf(directory, file),
   };

@@ -4,11 +4,11 @@
 // anything asked of a file system that an ordinary user mounted.
 import { closeSync, constants, fstatSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
-import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, isOwnShortage, isTrusted } from '../../model/ids.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem } from '../../model/plugin.js';
 import type { Paths } from '../../model/settings.js';
 import { Descriptors } from '../process/descriptors.js';
+import { asKnown } from './as-known.js';
 import { realDirectory } from './directories.js';
 import { O_PATH, openSync, statusOf, statusOfName } from './name-calls.js';
 import { incarnationOf, keyAt, pinSocket } from './socket-pin.js';
@@ -49,13 +49,19 @@ export class SocketPaths {
     this.#descriptors = descriptors;
   }
 
-  /** The key of the incarnation of the socket at a path now; undefined where there is none, or only by a stranger's link. */
-  readonly keyAt = (file: string): string | undefined => {
-    const status = ifPossible(() => this.#reach(file, (at, need) => statusAt(at, need) ?? 'missing'));
-    if (status === undefined || status === 'missing') return undefined;
-    if (status === 'followed' || this.#isFollowed(status)) return keyAt(file);
+  /**
+   * The key of the incarnation of the socket at a path now; undefined where there is none, or only by a stranger's link.
+   *
+   * @param known the key where the directory does not answer
+   */
+  readonly keyAt = (file: string, known?: string): string | undefined => asKnown(() => this.#keyAt(file, known), known);
+
+  #keyAt(file: string, known: string | undefined): string | undefined {
+    const status = this.#reach(file, (at, need) => statusAt(at, need) ?? 'missing');
+    if (status === 'missing') return undefined;
+    if (status === 'followed' || this.#isFollowed(status)) return keyAt(file, known);
     return status.isSocket() ? incarnationKey(incarnationOf(status)) : undefined;
-  };
+  }
 
   /**
    * Pins the socket at a path. Those of ordinary users may not take the last descriptors: each is dialled, too, and the checkpoint
@@ -88,14 +94,19 @@ export class SocketPaths {
   /**
    * The owner of a path: the owner of its directory, who can fill it with any files, or, in a directory of a trusted user, the
    * owner of the file. Nobody's (-1) when it cannot be seen.
+   *
+   * @param known the owner where the directory does not answer
    */
-  readonly ownerOf = (file: string): number => {
+  readonly ownerOf = (file: string, known = -1): number => {
     const owner: See<number> = (at, need) => {
       const uid = Number(statusOf(path.dirname(at))?.uid ?? -1);
       return this.#isTrusted(uid) ? Number(statusAt(at, need)?.uid ?? -1) : uid;
     };
-    const uid = ifPossible(() => this.#reach(file, owner));
-    return (uid === 'followed' ? ifPossible(() => owner(file, () => undefined)) : uid) ?? -1;
+    const look = (): number => {
+      const uid = this.#reach(file, owner);
+      return uid === 'followed' ? owner(file, () => undefined) : uid;
+    };
+    return asKnown(look, known) ?? -1;
   };
 
   /**

@@ -2,9 +2,9 @@
 // cannot be used again while we know it. Synchronous on purpose: these calls read cached directory entries and cost microseconds,
 // where a trip through the thread pool costs a hundred; where they do not, they have a deadline (name-calls).
 import { closeSync, fstatSync, readlinkSync, type BigIntStats } from 'node:fs';
-import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket, PinProblem } from '../../model/plugin.js';
+import { asKnown } from './as-known.js';
 import { O_PATH, openSync, statusOf } from './name-calls.js';
 
 /** The longest path that fits a unix socket address; Node 20 and 22 cut longer ones silently. */
@@ -16,17 +16,27 @@ export function incarnationOf(status: BigIntStats): Incarnation {
   return { dev: String(status.dev), ino: String(status.ino), birthNs: String(born) };
 }
 
-/** The incarnation of the socket that a path leads to now (links followed), or undefined where there is none. */
-export function incarnationAt(path: string): Incarnation | undefined {
+/**
+ * The incarnation of the socket that a path leads to now (links followed), or undefined where there is none.
+ *
+ * @param known the incarnation where the directory does not answer
+ */
+export function incarnationAt(path: string, known?: Incarnation): Incarnation | undefined {
   // A loop of links, or a directory we may not enter, has no socket for us.
-  const status = ifPossible(() => statusOf(path));
-  return status?.isSocket() === true ? incarnationOf(status) : undefined;
+  return asKnown(() => incarnationIf(statusOf(path)), known);
 }
 
-/** The key of the incarnation at a path now. */
-export function keyAt(path: string): string | undefined {
-  const incarnation = incarnationAt(path);
-  return incarnation === undefined ? undefined : incarnationKey(incarnation);
+/** The key of the incarnation at a path now. @param known the key where the directory does not answer */
+export function keyAt(path: string, known?: string): string | undefined {
+  return asKnown(() => {
+    const incarnation = incarnationIf(statusOf(path));
+    return incarnation && incarnationKey(incarnation);
+  }, known);
+}
+
+/** The incarnation of a file that is a socket. */
+export function incarnationIf(status: BigIntStats | undefined): Incarnation | undefined {
+  return status?.isSocket() === true ? incarnationOf(status) : undefined;
 }
 
 class Pin implements PinnedSocket {

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { incarnationKey } from '../../model/ids.js';
+import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { O_PATH, openSync as openName } from './name-calls.js';
@@ -49,7 +49,7 @@ export class SocketPlace {
   readonly #folder: PrivateFolder;
   /** A random name, so that a listener that removes its bound path too late hits no other; hidden from a kubelet's first walk. */
   readonly #bound = `.s${randomBytes(6).toString('hex')}`;
-  #key: string | undefined;
+  #incarnation: Incarnation | undefined;
   /** The status of the socket when it was last looked at: each move of its name changes the time of its inode. */
   #published: BigIntStats | undefined;
   #isClosed = false;
@@ -169,8 +169,7 @@ export class SocketPlace {
         if (attempt === ATTEMPTS || !IN_THE_WAY.has((failure as NodeJS.ErrnoException).code)) throw failure;
       }
     }
-    const incarnation = this.#directory.incarnation(this.#name);
-    this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
+    this.#incarnation = this.#directory.incarnation(this.#name);
     this.#published = this.#directory.status(this.#name);
     this.#folder.removeIfEmpty();
     return moved;
@@ -179,8 +178,8 @@ export class SocketPlace {
   /** Whether the path leads to our socket. */
   isInPlace(): boolean {
     // A link there is not followed: a user that may write the directory would choose how long that takes.
-    const now = this.#directory.incarnation(this.#name);
-    return now !== undefined && incarnationKey(now) === this.#key && this.#directory.isAt(path.dirname(this.path));
+    const now = this.#directory.incarnation(this.#name, this.#incarnation);
+    return this.#isOurs(now) && this.#directory.isAt(path.dirname(this.path));
   }
 
   /** Whether somebody moved the name away and back since the last call, or `publish`: nothing of the socket changed but its time. */
@@ -194,10 +193,14 @@ export class SocketPlace {
 
   /** Removes the name if it is still our socket's. @returns whether it was @throws NodeJS.ErrnoException */
   remove(): boolean {
-    const now = this.#directory.incarnation(this.#name);
-    if (now === undefined || incarnationKey(now) !== this.#key) return false;
+    if (!this.#isOurs(this.#directory.incarnation(this.#name))) return false;
     this.#directory.unlink(this.#name);
     return true;
+  }
+
+  #isOurs(now: Incarnation | undefined): boolean {
+    const ours = this.#incarnation;
+    return now !== undefined && ours !== undefined && incarnationKey(now) === incarnationKey(ours);
   }
 
   /** Removes the private folder; the socket keeps its name. Call it after the listener closed, which removes its bound path. */

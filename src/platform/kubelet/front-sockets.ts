@@ -123,7 +123,7 @@ class BoundSocket {
   async ensure(): Promise<void> {
     checkOnlyOurs(this.#parent);
     const file = path.join(this.#parent, FRONT_FOLDER, this.#name);
-    const there = incarnationAt(file);
+    const there = incarnationAt(file, this.#bound);
     if (there !== undefined && this.#bound !== undefined && incarnationKey(there) === incarnationKey(this.#bound))
       return;
     if (there !== undefined && (await answers(file, this.#clock))) {

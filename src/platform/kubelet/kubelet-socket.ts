@@ -3,13 +3,14 @@ import path from 'node:path';
 import type { Kubelet } from '../../front/ports.js';
 import type { DeviceOptions } from '../../model/device-use.js';
 import { Listeners } from '../../kernel/listeners.js';
-import { ifPossible } from '../../kernel/if-possible.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { DEVICE_PLUGIN_VERSION, incarnationKey } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
+import { asKnown } from '../fs/as-known.js';
 import { FlatWatch } from '../fs/flat-watch.js';
-import { inDirectory } from '../fs/pinned-directory.js';
+import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
+import { incarnationIf } from '../fs/socket-pin.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { nextTurn } from '../time/next-turn.js';
@@ -88,10 +89,11 @@ export class KubeletSocket implements Kubelet {
 
   #incarnation(): string | undefined {
     // A link there is no kubelet; following one may take long.
-    const incarnation = ifPossible(() =>
-      inDirectory(path.dirname(this.#file), (directory) => directory.incarnation(path.basename(this.#file))),
-    );
-    return incarnation === undefined ? undefined : incarnationKey(incarnation);
+    const look = (directory: PinnedDirectory): string | undefined => {
+      const incarnation = incarnationIf(directory.status(path.basename(this.#file)));
+      return incarnation && incarnationKey(incarnation);
+    };
+    return asKnown(() => inDirectory(path.dirname(this.#file), look), this.#seen);
   }
 
   async register(resource: string, endpoint: string, options: DeviceOptions, signal: AbortSignal): Promise<void> {

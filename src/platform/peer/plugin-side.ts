@@ -16,8 +16,8 @@ import { nextTurn } from '../time/next-turn.js';
 /** Sockets of plugins, and calls to them. */
 export interface PluginSide {
   readonly sockets: SocketPort & {
-    /** The key of the incarnation at a path now. */
-    keyAt(path: string): string | undefined;
+    /** The key of the incarnation at a path now. @param known where the directory does not answer */
+    keyAt(path: string, known: string | undefined): string | undefined;
     /** A bare connect to the very socket at a path: whether somebody accepts. Links of ordinary users lead nowhere. */
     answers(path: string): Promise<boolean>;
   };

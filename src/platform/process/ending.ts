@@ -27,6 +27,19 @@ export function endAtOnce(code: number, handOver: () => void): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
+/**
+ * Where a call about a name hangs, the process ends by a signal to itself, however it comes to its end: Node waits for its threads before
+ * it ends, also where nothing is left to do.
+ *
+ * @param handOver as of `endAtOnce`
+ */
+export function endThoughCallsHang(handOver: () => void): void {
+  process.once('exit', () => {
+    handOver();
+    if (isNameCallLate()) process.kill(process.pid, 'SIGKILL');
+  });
+}
+
 /** Ends the process once operations on files that do end have ended, as `endAtOnce`. */
 export async function end(code: number, wait: (ms: number) => Promise<void>, handOver: () => void): Promise<void> {
   // Where nothing keeps the loop alive the process ends by itself while it waits, and with this.

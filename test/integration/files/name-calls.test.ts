@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { describe, it } from 'node:test';
 import {
   boundNameCalls,
@@ -138,5 +148,28 @@ describe('calls about names', () => {
     assert.throws(() => rmdirSync(`${slow.at}/new`), UNANSWERED);
     time.now += 3_000;
     rmdirSync(`${slow.at}/new`);
+  });
+
+  it('take less of it in all directories of an ordinary user', { skip: ownUid() !== 0 }, async () => {
+    const [one, other] = [slowDirectory(), slowDirectory()];
+    for (const { at } of [one, other]) chownSync(at, 54321, 54321);
+    const fds = [one, other].map(({ at }) => openSync(at, constants.O_RDONLY | constants.O_DIRECTORY));
+    const [first, second] = fds.map((fd) => `/proc/self/fd/${String(fd)}`);
+    time.now = 1_000_000;
+    for (let calls = 0; calls < 5; calls++) {
+      const fifo = `${first ?? ''}/fifo`;
+      assert.throws(() => openName(fifo, constants.O_RDONLY | constants.O_CREAT, 0o600), UNANSWERED);
+      await one.letGo();
+    }
+    assert.throws(() => makeName(`${second ?? ''}/new`, 0o700), UNANSWERED, 'half a second of it was used up');
+    makeName(`${other.at}/elsewhere`, 0o700);
+    time.now += 10_000;
+    makeName(`${second ?? ''}/new`, 0o700);
+    assert.throws(() => openName(`${first ?? ''}/fifo`, constants.O_RDONLY | constants.O_CREAT, 0o600), UNANSWERED);
+    await one.letGo();
+    assert.throws(() => rmdirSync(`${second ?? ''}/new`), UNANSWERED);
+    time.now += 20_000;
+    rmdirSync(`${second ?? ''}/new`);
+    fds.forEach((fd) => closeSync(fd));
   });
 });

@@ -1,77 +1,28 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Discovery } from '../../../src/discovery/discovery.js';
-import type { BelowDirectory, Unusable } from '../../../src/discovery/ports.js';
-import type { FoundSocket } from '../../../src/model/plugin.js';
-import { FakeClock } from '../../support/fake-clock.js';
-import { FakeSockets } from '../../support/fake-sockets.js';
-
-class Bed {
-  readonly clock = new FakeClock();
-  readonly sockets = new FakeSockets();
-  readonly told: string[] = [];
-  readonly found: FoundSocket[] = [];
-  looked = 0;
-  maxSockets = 8192;
-  owner = (_path: string): number => 0;
-  readonly full: (string | undefined)[] = [];
-  /** Paths that cannot be used. */
-  readonly unusable = new Map<string, Unusable>();
-  /** The answers to looks at paths that are no sockets. */
-  readonly below = new Map<string, BelowDirectory>();
-  expected: readonly string[] = [];
-  /** How often a path was looked at, and how long each look takes. */
-  looks = 0;
-  lookMs = 0;
-  readonly discovery: Discovery;
-
-  constructor() {
-    const { sockets, told } = this;
-    const isHidden = (path: string): boolean => path.split('/').some((part) => part.startsWith('.'));
-    this.discovery = new Discovery(
-      {
-        list: () => sockets.paths().filter((path) => !isHidden(path)),
-        expected: () => this.expected,
-        follow: (path) => this.below.get(path) ?? { isOther: false },
-        pin: (path) => this.unusable.get(path) ?? sockets.open(path),
-        keyAt: (path) => {
-          this.looks += 1;
-          return sockets.keyAt(path);
-        },
-        ownerOf: (path) => this.owner(path),
-        isHidden,
-        topOf: (path) => path.split('/')[2] ?? path,
-      },
-      {
-        appeared: (found) => {
-          const { path, incarnation } = found.socket;
-          this.found.push(found);
-          told.push(`+${path}#${incarnation.ino}`);
-        },
-        gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
-        renamed: ({ socket: { path, incarnation } }, next) =>
-          void told.push(`>${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
-        recorder: { refusedAt: (path, { code }, uid) => void told.push(`!${path} ${code} of ${String(uid)}`) },
-        full: (why) => void this.full.push(why),
-        looked: () => (this.looked += 1),
-      },
-      {
-        wall: () => this.clock.wall(),
-        mono: () => this.clock.mono() + this.looks * this.lookMs,
-        alarm: (ms, ring) => this.clock.alarm(ms, ring),
-      },
-      () => ({ rescanMs: 10_000, maxSockets: this.maxSockets, isTrusted: (uid) => uid === 0 }),
-    );
-  }
-
-  /** The news since the last question. */
-  news(): string[] {
-    return this.told.splice(0);
-  }
-}
+import { DiscoveryBed as Bed } from '../../support/discovery-bed.js';
 
 describe('discovery', () => {
+  it('takes no socket as gone, and finds none, while the directory does not answer', async () => {
+    const bed = new Bed();
+    bed.sockets.put('/r/a');
+    bed.discovery.start();
+    assert.deepEqual(bed.news(), ['+/r/a#1']);
+    bed.isSilent = true;
+    bed.discovery.look('/r/a');
+    bed.discovery.look('/r/new');
+    bed.discovery.rescan();
+    await bed.clock.advance(30_000);
+    assert.deepEqual(bed.news(), []);
+    bed.isSilent = false;
+    bed.sockets.remove('/r/a');
+    bed.discovery.rescan();
+    await bed.clock.advance(10_000);
+    assert.deepEqual(bed.news(), ['-/r/a#1']);
+    bed.discovery.stop();
+  });
+
   it('finds what is there at its start', () => {
     const bed = new Bed();
     bed.sockets.put('/r/a');

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { after, describe, it } from 'node:test';
+import { boundNameCalls, isNameCallLate, openSync as openName } from '../../../src/platform/fs/name-calls.js';
+import { PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
+import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
+import { incarnationAt, keyAt } from '../../../src/platform/fs/socket-pin.js';
+import { SocketPlace } from '../../../src/platform/fs/socket-place.js';
+import { identityOf } from '../../../src/platform/fs/watched-root.js';
+import { loadLibc } from '../../../src/platform/peer/libc.js';
+import { ownUid } from '../../../src/platform/process/own-uid.js';
+import { eventually } from '../../support/eventually.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+/** What the cache of the kernel says: as it is, or that it would have to look. */
+const cache = { isMissed: (): boolean => true };
+let asked = 0;
+const libc = loadLibc();
+boundNameCalls(() => 0, ownUid(), {
+  openCached: (...question) => {
+    asked += 1;
+    return (cache.isMissed() ? undefined : libc?.openCached(...question)) ?? { error: 'EAGAIN' };
+  },
+});
+
+const servers: Server[] = [];
+after(() => servers.forEach((server) => server.close()));
+
+function listener(at: string): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  servers.push(server);
+  return new Promise((resolve) => server.listen(at, () => resolve(server)));
+}
+
+/** Calls in a directory hang, by its path and by a descriptor, as where somebody holds its lock. @returns ends that */
+function silence(directory: string): () => Promise<void> {
+  const fifo = `${directory}/fifo`;
+  if (!existsSync(fifo)) execFileSync('mkfifo', [fifo]);
+  const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
+  for (const at of [fifo, `/proc/self/fd/${String(fd)}/fifo`])
+    assert.throws(() => openName(at, constants.O_RDONLY | constants.O_CREAT, 0o600), { code: 'ETIMEDOUT' });
+  let isHeld = true;
+  return async () => {
+    if (!isHeld) return;
+    isHeld = false;
+    closeSync(fd);
+    closeSync(openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK));
+    await eventually('the calls have returned', () => !isNameCallLate());
+  };
+}
+
+describe('a directory that does not answer', () => {
+  it('has the sockets that it had: nobody is told that they have gone', async (t) => {
+    const root = tempDir();
+    const directory = `${root}/door`;
+    mkdirSync(directory);
+    await listener(`${directory}/a.sock`);
+    const pinned = PinnedDirectory.open(directory);
+    const paths = new SocketPaths([directory], (uid) => uid === ownUid());
+    const place = SocketPlace.open(`${directory}/own.sock`);
+    await listener(place.bindPath);
+    place.publish();
+    const [key, incarnation, identity] = [
+      keyAt(`${directory}/a.sock`),
+      incarnationAt(`${directory}/a.sock`),
+      identityOf(directory),
+    ];
+    assert.ok(key !== undefined && incarnation !== undefined && identity !== '');
+    const speaks = silence(directory);
+    t.after(speaks);
+    assert.equal(paths.keyAt(`${directory}/a.sock`, key), key);
+    assert.equal(paths.keyAt(`${directory}/a.sock`), undefined, 'nothing was known');
+    assert.equal(paths.ownerOf(`${directory}/a.sock`, 4001), 4001);
+    assert.equal(keyAt(`${directory}/a.sock`, key), key);
+    assert.deepEqual(incarnationAt(`${directory}/a.sock`, incarnation), incarnation);
+    assert.deepEqual(pinned.incarnation('a.sock', incarnation), incarnation);
+    assert.equal(pinned.has('a.sock', incarnation), false, 'nothing is removed by what was known');
+    assert.equal(place.isInPlace(), true);
+    assert.equal(place.remove(), false);
+    await speaks();
+    const above = silence(root);
+    t.after(above);
+    assert.equal(identityOf(directory, identity), identity);
+    assert.equal(pinned.isAt(directory), true);
+    await above();
+    assert.equal(place.isInPlace(), true);
+    pinned.unlink('own.sock');
+    assert.equal(place.isInPlace(), false);
+    pinned.unlink('a.sock');
+    assert.equal(paths.keyAt(`${directory}/a.sock`, key), undefined);
+    place.close();
+    pinned.close();
+  });
+
+  it('is asked by the cache of the kernel again where that missed for a moment', { skip: libc === undefined }, () => {
+    const root = tempDir();
+    mkdirSync(`${root}/one`);
+    let misses = 3;
+    cache.isMissed = () => (misses -= 1) >= 0;
+    asked = 0;
+    const fd = openName(`${root}/one`, constants.O_RDONLY | constants.O_DIRECTORY);
+    closeSync(fd);
+    cache.isMissed = () => true;
+    assert.equal(asked, 4);
+  });
+});
