@@ -1,8 +1,7 @@
 // The calls of the kubelet about one resource, passed on with deadlines. Admission of pods is one thread for all of them:
 // an Allocate that is held stops every pod of the node, and may be waiting for a plugin whose own pod stands behind it. So
 // nothing here waits longer than it says, and each failure is one sentence, because it ends in the pod's status.
-import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
-import { abortable, sleep, type Clock } from '../kernel/clock.js';
+import { abortable, type Clock } from '../kernel/clock.js';
 import type { DeviceMethod } from '../model/device-use.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
@@ -15,16 +14,16 @@ import {
   type ResourceNow,
 } from './ports.js';
 import type { KeptWaiting } from './kept-waiting.js';
+import { SilentPlugin } from './silent-plugin.js';
 import { standingOf, type Speculation } from './standing.js';
 
 /** The kubelet gives PreStartContainer 30 s: calls that wait at the gate are answered before. */
 const GATE_MS = 25_000;
-/** A plugin that let a call time out is asked for a sign of life this often. */
-const PROBE_EVERY_MS = 1000;
-/** And for the first time after so long, more from one time-out to the next: one that gives signs of life and no answers has all pods wait. */
-const QUIET: BackoffBounds = { firstMs: PROBE_EVERY_MS, maxMs: 60_000 };
-/** Time-outs are counted until there was none for so long. */
-const FORGIVEN_MS = 300_000;
+/**
+ * So many calls of it wait of one resource, half of those that one connection of a kubelet carries: its next Allocate waits for one of these
+ * without a deadline, and every pod of the node behind it.
+ */
+const MOST_PRE_STARTS = 128;
 /** A call that was cut off may fail before the list stream of the same plugin: its end is told within this time. */
 const LOSS_TOLD_MS = 500;
 
@@ -56,14 +55,12 @@ export class FrontCalls {
   readonly #halt = new AbortController();
   readonly #underWay = new Set<AbortController>();
   readonly #waiting = new Set<() => void>();
-  /** The instance that let a call time out, until it shows a sign of life. */
-  #silent: string | undefined;
-  /** Time-outs of the resource, and when the last one was. */
-  #timeouts = 0;
-  #timedOutAt = -Infinity;
+  readonly #silent: SilentPlugin;
+  #preStarts = 0;
 
   constructor(ports: FrontCallsPorts) {
     this.#ports = ports;
+    this.#silent = new SilentPlugin(ports, this.#halt.signal, () => this.changed());
   }
 
   /** The state of the resource changed: waiting calls look again. */
@@ -84,13 +81,28 @@ export class FrontCalls {
     this.#underWay.add(given);
     try {
       // The kubelet asks for advice just before it chooses devices, marks them as its own, and calls Allocate.
-      if (method === 'GetPreferredAllocation') return await this.#giving(() => this.#preferred(request, signal));
+      if (method === 'GetPreferredAllocation') {
+        if (this.#paused() !== undefined) return this.#ports.wire.noPreference;
+        return await this.#giving(() => this.#preferred(request, signal));
+      }
       const ids = this.#idsOf(method, request);
       if (method === 'PreStartContainer') return await this.#preStart(ids, request, signal);
+      const paused = this.#paused();
+      if (paused !== undefined) throw this.#failure('UNAVAILABLE', paused);
       return await this.#giving(() => this.#allocate(ids, request, signal));
     } finally {
       this.#underWay.delete(given);
     }
+  }
+
+  /** Why calls about an ordinary user's devices are refused for a moment, which counts as no giving of devices. */
+  #paused(): string | undefined {
+    const { owners, keptWaiting, resource } = this.#ports;
+    if (!keptWaiting.isLimited(resource)) return undefined;
+    if (owners.needsQuiet()) return 'the kubelet is to say first which pods have which devices; it is asked just now';
+    const waitMs = keptWaiting.waitMs(resource);
+    if (waitMs === 0) return undefined;
+    return `the plugins of its user have kept the pods of this node waiting for too long; they are asked again in ${Math.ceil(waitMs / 1000)} s`;
   }
 
   /** The kubelet gives devices while `work` is under way. */
@@ -114,12 +126,11 @@ export class FrontCalls {
 
   /** Advice: on any doubt there is none. */
   async #preferred(request: Buffer, signal: AbortSignal): Promise<Buffer> {
-    const { resources, resource, wire, limits, keptWaiting } = this.#ports;
+    const { resources, resource, wire, limits } = this.#ports;
     const now = resources.now(resource);
-    if (now?.state !== 'ready' || !now.options.preferredAllocationAvailable || this.#isSilent(now.instanceId)) {
+    if (now?.state !== 'ready' || !now.options.preferredAllocationAvailable || this.#silent.is(now.instanceId)) {
       return wire.noPreference;
     }
-    if (keptWaiting.waitMs(resource) > 0) return wire.noPreference;
     try {
       const call = { method: 'GetPreferredAllocation', request, limitMs: limits.preferredMs } as const;
       return (await resources.call(now.instanceId, call, signal)) ?? wire.noPreference;
@@ -129,13 +140,7 @@ export class FrontCalls {
   }
 
   async #allocate(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
-    const { owners, resource, clock, limits, keptWaiting } = this.#ports;
-    const waitMs = keptWaiting.waitMs(resource);
-    if (waitMs > 0) {
-      const inSeconds = String(Math.ceil(waitMs / 1000));
-      const why = `the plugins of its user have kept the pods of this node waiting for too long; they are asked again in ${inSeconds} s`;
-      throw this.#failure('UNAVAILABLE', why);
-    }
+    const { owners, resource, clock, limits } = this.#ports;
     const until = clock.mono() + limits.holdMs;
     const taken = await owners.takenBy(resource, ids, signal);
     if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
@@ -159,6 +164,20 @@ export class FrontCalls {
   }
 
   async #preStart(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
+    if (this.#preStarts >= MOST_PRE_STARTS)
+      throw this.#failure(
+        'RESOURCE_EXHAUSTED',
+        `${MOST_PRE_STARTS} containers of it wait for PreStartContainer already`,
+      );
+    this.#preStarts += 1;
+    try {
+      return await this.#waitToStart(ids, request, signal);
+    } finally {
+      this.#preStarts -= 1;
+    }
+  }
+
+  async #waitToStart(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
     const { wire, clock, limits, gateWaited } = this.#ports;
     const since = clock.mono();
     const until = since + GATE_MS;
@@ -185,7 +204,7 @@ export class FrontCalls {
     for (;;) {
       const now = resources.now(resource);
       const { [way]: verdict } = standingOf(now, speculation());
-      if (now !== undefined && verdict === 'open' && !this.#isSilent(now.instanceId)) return now;
+      if (now !== undefined && verdict === 'open' && !this.#silent.is(now.instanceId)) return now;
       if (verdict === 'refused') throw this.#failure('FAILED_PRECONDITION', `its plugin is ${describe(now)}`);
       const leftMs = until - clock.mono();
       if (verdict === 'open' && (way === 'allocate' || leftMs <= 0)) {
@@ -214,42 +233,13 @@ export class FrontCalls {
       if (signal.reason instanceof FrontFailure) throw signal.reason;
       const { status, message, fault } = thrown as FailedCall;
       if (status === GRPC_STATUS.DEADLINE_EXCEEDED && !signal.aborted) {
-        this.#fellSilent(instanceId);
+        this.#silent.fell(instanceId);
         throw this.#failure('UNAVAILABLE', `its plugin did not answer ${method} within ${String(limitMs)} ms`);
       }
       const { resource } = this.#ports;
       const isCutOff = fault !== undefined && fault !== 'no-answer' && fault !== 'given-up';
       throw new FrontFailure(status, `${resource}: its plugin failed ${method}: ${message}`, isCutOff);
     }
-  }
-
-  /** From now on nobody waits for this instance, until it answers the cheapest of all calls. */
-  #fellSilent(instanceId: string): void {
-    if (this.#silent === instanceId) return;
-    this.#silent = instanceId;
-    const now = this.#ports.clock.mono();
-    this.#timeouts = now - this.#timedOutAt < FORGIVEN_MS ? this.#timeouts + 1 : 1;
-    this.#timedOutAt = now;
-    void this.#probe(instanceId).catch(() => undefined); // ends with the front
-  }
-
-  /** A successor is asked at once, but not that of one that let calls time out before: whoever restarts all the time is no newcomer. */
-  #isSilent(instanceId: string): boolean {
-    return this.#silent === instanceId || (this.#silent !== undefined && this.#timeouts > 1);
-  }
-
-  async #probe(instanceId: string): Promise<void> {
-    const { clock, resources, resource } = this.#ports;
-    const { signal } = this.#halt;
-    // Not at once: pods that stand behind the one whose call timed out are to be refused, not to wait in turn.
-    let waitMs = backoffMs(this.#timeouts, QUIET, 1);
-    do {
-      await sleep(clock, waitMs, signal);
-      waitMs = PROBE_EVERY_MS;
-      if (await resources.isAlive(instanceId, signal)) break;
-    } while (this.#silent === instanceId && resources.now(resource)?.instanceId === instanceId);
-    if (this.#silent === instanceId) this.#silent = undefined;
-    this.changed();
   }
 
   /** Resolves when an instance is not ready any more, or is so after all. */

@@ -29,6 +29,11 @@ export class KeptWaiting {
     this.#ports = ports;
   }
 
+  /** Whether a resource is an ordinary user's. */
+  isLimited(resource: string): boolean {
+    return this.#ports.userOf(resource) !== undefined;
+  }
+
   /** Milliseconds until a call about a resource may be passed on; 0: now. */
   waitMs(resource: string): number {
     const user = this.#ports.userOf(resource);

@@ -22,6 +22,8 @@ const QUIET_MS = 1000;
 const OVERDUE_MS = 60_000;
 /** And not right after one, when the kubelet may be about to give the next container its devices. */
 const BREATH_MS = 200;
+/** If there was not even that for so much longer, calls about devices of ordinary users' plugins make room for it: they decide how often they come. */
+const BREATHLESS_MS = 10_000;
 /** A device of a pod that two answers did not name is free. So are all that pods of an earlier life had, if two named none. */
 const ABSENT = 2;
 
@@ -73,6 +75,8 @@ export class Owners implements FrontOwners {
   #askedAt = -Infinity;
   /** Since when there was no quiet second between two calls. */
   #busySince = -Infinity;
+  /** The kubelet is being asked at last. */
+  #isCatchingUp = false;
 
   constructor(ports: OwnersPorts) {
     this.#ports = ports;
@@ -154,6 +158,11 @@ export class Owners implements FrontOwners {
     if (this.#calls === 0) this.#askAgain();
   }
 
+  needsQuiet(): boolean {
+    const overdueAt = Math.max(this.#busySince, this.#askedAt) + OVERDUE_MS;
+    return this.#isCatchingUp || this.#ports.clock.mono() >= overdueAt + BREATHLESS_MS;
+  }
+
   takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
     return this.#doubleUse.of(resource, ids, this.of(resource), signal);
   }
@@ -182,6 +191,7 @@ export class Owners implements FrontOwners {
   async #ask(): Promise<void> {
     if (this.#calls > 0) return; // the end of the last call asks again
     const { podResources, clock, asked } = this.#ports;
+    this.#isCatchingUp = this.needsQuiet();
     const askedBefore = this.#askedAt;
     this.#askedAt = clock.mono();
     this.#isAsking = true;
@@ -203,6 +213,7 @@ export class Owners implements FrontOwners {
       asked(asError(failure).message);
     } finally {
       this.#isAsking = false;
+      this.#isCatchingUp = false;
       this.#askAgain();
     }
   }

@@ -139,6 +139,11 @@ export interface FrontOwners {
   takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined>;
   /** These are being given to a pod, or were just now: they are its own until the kubelet has said twice that they are not. */
   giving(resource: string, ids: readonly string[]): void;
+  /**
+   * Whether the kubelet could not be asked which pods have which devices for so long, because it gives devices all the time, that calls of
+   * ordinary users' plugins are to be refused until it has said so.
+   */
+  needsQuiet(): boolean;
   /** Calls under way in which the kubelet gives devices, or chooses them: owners are not asked for meanwhile. */
   allocating(by: 1 | -1): void;
 }

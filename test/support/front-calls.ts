@@ -20,6 +20,8 @@ export function callsOfOne() {
     isAlive: true,
     /** How often it was asked for a sign of life. */
     probes: 0,
+    /** The kubelet could not be asked about owners for long. */
+    needsQuiet: false,
     /** Allocates that the owners know to be under way. */
     underWay: 0,
     /** The ordinary user whose plugin it is. */
@@ -49,6 +51,7 @@ export function callsOfOne() {
       ...NO_OWNERS,
       giving: (_resource, ids) => void facts.given.push(...ids),
       allocating: (by) => void (facts.underWay += by),
+      needsQuiet: () => facts.needsQuiet,
     },
     wire: {
       ...WIRE,

@@ -22,6 +22,7 @@ export const NO_OWNERS: FrontOwners = {
   isFree: () => true,
   takenBy: () => Promise.resolve(undefined),
   allocating: () => undefined,
+  needsQuiet: () => false,
   giving: () => undefined,
 };
 

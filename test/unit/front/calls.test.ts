@@ -329,6 +329,18 @@ describe('a PreStartContainer of the kubelet', () => {
     assert.deepEqual([facts.waited, clock.pending], [[24_000], 0]);
   });
 
+  it('waits for a plugin with 127 others at most: the kubelet has 256 calls, and its Allocate needs one', async () => {
+    const { clock, facts, calls, preStart } = world();
+    facts.state = 'held';
+    const waiting = Array.from({ length: 128 }, () => preStart());
+    assert.match(await preStart(), /^8 example.com\/a: 128 containers of it wait for PreStartContainer already; see/);
+    facts.state = 'ready';
+    calls.changed();
+    assert.deepEqual(new Set(await Promise.all(waiting)), new Set(['started']));
+    assert.equal(await preStart(), 'started');
+    assert.equal(clock.pending, 0);
+  });
+
   it('leaves the plugin what is left of the time in which the kubelet waits', async () => {
     const { clock, facts, calls, settle, preStart } = world();
     let limitMs = 0;

@@ -84,4 +84,19 @@ void describe('an ordinary user whose plugins keep the kubelet, which admits pod
     done();
     assert.equal(await next, 'ok');
   });
+
+  it('gives way to the question which pods have which devices, where it could not be asked for long', async () => {
+    const { clock, facts, call, allocate } = callsOfOne();
+    Object.assign(facts, { user: 4001, needsQuiet: true, more: ADVISES });
+    let allocating = 0;
+    facts.answer = () => Promise.resolve(Buffer.from(String((allocating = facts.underWay))));
+    assert.match(await allocate(), /^14 example.com\/a: the kubelet is to say first which pods have which devices/);
+    assert.equal(await call('GetPreferredAllocation'), WIRE.noPreference.toString());
+    assert.deepEqual([facts.asked, facts.given, allocating], [[], [], 0]);
+    facts.user = undefined;
+    assert.equal(await allocate(), '1');
+    Object.assign(facts, { user: 4001, needsQuiet: false });
+    assert.equal(await allocate(), '1');
+    assert.equal(clock.pending, 0);
+  });
 });

@@ -396,4 +396,29 @@ describe('a kubelet that gives one device after another', () => {
     assert.equal(facts.lists, 2);
     owners.close();
   });
+
+  it('has the calls of ordinary users wait for that, where not even 200 ms come between two, until it has answered', async () => {
+    const { clock, facts, owners } = await askedWorld();
+    for (let calls = 0; calls < 690; calls += 1) {
+      owners.allocating(1);
+      await clock.advance(50);
+      owners.allocating(-1);
+      assert.equal(owners.needsQuiet(), false);
+      await clock.advance(50);
+    }
+    for (let calls = 0; calls < 20 && !owners.needsQuiet(); calls += 1) {
+      owners.allocating(1);
+      await clock.advance(100);
+      owners.allocating(-1);
+    }
+    assert.deepEqual([owners.needsQuiet(), facts.lists], [true, 1]);
+    let answer = (): void => undefined;
+    facts.list = () => new Promise((resolve) => (answer = () => resolve([])));
+    await clock.advance(200);
+    assert.deepEqual([owners.needsQuiet(), facts.lists], [true, 2], 'a call now would overtake the answer');
+    answer();
+    await clock.settle();
+    assert.equal(owners.needsQuiet(), false);
+    owners.close();
+  });
 });
