@@ -41,7 +41,7 @@ export interface ListenerOptions {
   readonly replaces: boolean | ((file: string) => Promise<boolean>);
   /** It takes the place of the socket before it without a moment in which there is none: for clients that do not watch the path. */
   readonly isAtOnce?: boolean;
-  /** Takes each accepted connection: `GrpcDoor.take` (platform/grpc/grpc-door) of the door that is served on the socket. */
+  /** Takes each accepted connection, which is paused: `GrpcDoor.take` (platform/grpc/grpc-door) of the door that is served on the socket. */
   readonly onConnection: (socket: Socket) => void;
   /**
    * Accepting failed (out of file descriptors); the listener goes on: `DescriptorReserve.acceptFailed`
@@ -79,10 +79,8 @@ export class UnixListener {
       );
     }
     const place = opened(publicPath);
-    const server = createServer(
-      { allowHalfOpen: false, pauseOnConnect: false, ...NO_READ_AHEAD },
-      options.onConnection,
-    );
+    // Nothing is read of a connection before somebody takes it.
+    const server = createServer({ allowHalfOpen: false, pauseOnConnect: true, ...NO_READ_AHEAD }, options.onConnection);
     try {
       if (replaces !== true) await checkFree(place, clock, replaces);
       await listening(server, place.bindPath);
