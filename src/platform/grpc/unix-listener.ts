@@ -8,6 +8,7 @@ import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
 import { isKilledListener } from '../peer/killed-listener.js';
+import { acceptInLine } from '../peer/out-of-band.js';
 import { dialUnix, takeNoDescriptors } from '../peer/passed-descriptors.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { slices } from '../time/slices.js';
@@ -218,13 +219,14 @@ export function answers(socketPath: string, clock: Clock): Promise<boolean> {
   });
 }
 
-/** Binds a socket, which takes no descriptors that peers pass. @throws NodeJS.ErrnoException */
+/** Binds a socket, which takes no descriptors that peers pass, and octets out of band in line with others. @throws NodeJS.ErrnoException */
 export function listening(server: Server, bindPath: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ path: bindPath, backlog: BACKLOG }, () => {
       server.off('error', reject);
       takeNoDescriptors(server);
+      acceptInLine(server);
       resolve();
     });
   });
