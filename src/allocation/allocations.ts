@@ -3,6 +3,7 @@
 import { abortable } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import { strangerUser } from '../model/ids.js';
 import type { Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
 import { Asking } from './asking.js';
 import { DecisionTime } from './decision-time.js';
@@ -108,14 +109,14 @@ export class Allocations implements LeaseSource {
   async allocate(raw: Asked, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
     const startedAt = this.#ports.clock.mono();
     const result = await this.#allocate(raw, caller, signal);
-    const { metrics, clock, offers, userOf } = this.#ports;
+    const { metrics, clock, offers } = this.#ports;
     const resources = result.ok
       ? result.value.granted.map(({ resource }) => resource)
       : [result.refusal.resource ?? ''];
     for (const resource of resources) {
-      const uid = offers.of(resource)?.stranger;
-      const stranger = uid === undefined ? undefined : userOf(uid);
-      metrics.allocation(resource, result.ok ? 'given' : result.refusal.code, stranger);
+      // Where nobody offers it any more, its plugin may have been the caller's, or nobody's: names are chosen by whoever asks, too.
+      const uid = (offers.of(resource) ?? { stranger: caller.uid }).stranger ?? 0;
+      metrics.allocation(resource, result.ok ? 'given' : result.refusal.code, strangerUser(uid, this.#ports));
     }
     if (result.ok) metrics.allocateSeconds('all', (clock.mono() - startedAt) / 1000);
     return result;

@@ -105,7 +105,11 @@ export interface OwnerPort {
 
 /** The metrics of the allocator: BrokerMetrics (platform/metrics/broker-metrics). */
 export interface AllocationMetrics {
-  /** An allocation ended; `result` is `given` or a code of the table. @param stranger the ordinary user whose plugin it is */
+  /**
+   * An allocation ended; `result` is `given` or a code of the table.
+   *
+   * @param stranger the ordinary user whose plugin it is, or, where nobody offers the resource any more, who asked
+   */
   allocation(resource: string, result: string, stranger?: number): void;
   /** Seconds of one part of an allocation that was given: waiting, the plugin, the disk, or all of it. */
   allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;

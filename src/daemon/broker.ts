@@ -83,9 +83,9 @@ export class Broker {
       clock,
       degraded: (why) => parts.degraded('descriptors', why),
     });
-    const gate = this.newGate();
+    const { accept, inTurn } = this.newGate();
     const { streams } = settings.flood.connections;
-    this.#plugins = new GrpcDoor({ accept: gate.accept, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
+    this.#plugins = new GrpcDoor({ accept, inTurn, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
     serveRegister(this.#plugins, registerDoor, recorder);
     this.#operators = operatorsDoor(settings.guard, clock, log);
     this.#listeners = new SocketListeners({
@@ -167,7 +167,7 @@ export class Broker {
     this.#podResources = podResources({
       ...this.#parts,
       ...{ settings, leases, kubelet, ...own },
-      accept: this.newGate(() => undefined).accept,
+      gate: this.newGate(() => undefined),
       acceptFailed: this.#reserve.acceptFailed,
       offered: this.core.offered,
       strangerOf: (id) => strangerUserOf(this.core.roster.get(id), own),

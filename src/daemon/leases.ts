@@ -107,7 +107,7 @@ export class Leases {
       isExact: peers.isExact === true,
       allocations: this.allocations,
       pods: (resource) => pods.pods(resource),
-      accept: broker.newGate().accept,
+      gate: broker.newGate(),
       acceptFailed: broker.acceptFailed,
       degraded,
     });

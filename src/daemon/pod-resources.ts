@@ -21,7 +21,7 @@ import { usableLists } from '../podresources/usable-lists.js';
 
 /** The parts of PodResources. */
 export interface PodResourcesParts
-  extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed' | keyof UserFacts>, Omit<Surroundings, 'random'> {
+  extends Pick<PodResourcesSocketPorts, 'gate' | 'acceptFailed' | keyof UserFacts>, Omit<Surroundings, 'random'> {
   readonly settings: Settings;
   readonly leases: LeaseSource;
   readonly offered: Pick<OfferedResources, 'all' | 'of'>;

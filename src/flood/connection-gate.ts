@@ -21,6 +21,7 @@ const NORMAL_ENDS: ReadonlySet<string> = new Set(['IDLE', 'TOO_OLD']);
 
 /** An accepted connection. */
 export interface AcceptedSocket {
+  readonly destroyed: boolean;
   once(event: 'close', closed: () => void): unknown;
   destroy(): unknown;
 }
@@ -72,11 +73,20 @@ export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
 
+/** A connection that was let in. */
+interface Admitted {
+  readonly caller: Caller | undefined;
+  readonly firstReadInMs: number;
+  readonly mayGiveWay: ((connection: Yielding) => void) | undefined;
+}
+
 /** Accepts connections on the sockets of the broker that users may reach. */
 export class ConnectionGate<Socket extends AcceptedSocket, Border extends Throttled> {
   readonly #ports: ConnectionGatePorts<Socket, Border>;
   readonly #runs: RefusalRuns;
   readonly #paces: CallPaces;
+  /** Connections that were let in and wait for their turn, or have it now. */
+  readonly #admitted = new WeakMap<Socket, Admitted>();
   /** While waiting connections are turned away: the processes that had one refused just now, and whether their next one is. */
   #refused: Map<string, () => boolean> | undefined;
 
@@ -87,8 +97,33 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     this.#paces = new CallPaces({ now, ...ports, isEnforced: () => ports.budget.isEnforced });
   }
 
-  /** Takes an accepted connection; undefined: it was refused and closed. */
+  /**
+   * Judges an accepted connection, and has that of an ordinary user wait for its turn: one is taken up in a turn of the event loop, of
+   * one user after the other. The kernel's queue is first come, first served, and a thousand that come together would have everybody
+   * behind them wait until each of them stands. So those behind a waiting one are taken out of it, many at once, and root's are taken
+   * up. What waits is counted as open, and so bounded as connections are.
+   *
+   * @param go called once when it is to be taken by `accept`: now, or in its turn; not at all where it was refused and closed
+   */
+  readonly inTurn = (socket: Socket, go: () => void): void => {
+    const admitted = this.#admit(socket);
+    if (admitted === undefined) return;
+    this.#admitted.set(socket, admitted);
+    const come = (): void => {
+      if (!socket.destroyed) go();
+    };
+    if (this.#ports.reads(admitted.caller?.uid)?.takeUp(0, come) ?? true) go();
+    else this.#turnAwayMore(socket);
+  };
+
+  /** Takes an accepted connection, which is judged now unless it was; undefined: it was refused and closed. */
   readonly accept = (socket: Socket): GuardedConnection<Border> | undefined => {
+    const admitted = this.#admitted.get(socket) ?? this.#admit(socket);
+    return admitted && this.#guard(socket, admitted);
+  };
+
+  /** Identifies the caller and asks the budget; undefined: it was refused and closed. */
+  #admit(socket: Socket): Admitted | undefined {
     const { reserve, peers, budget, count } = this.#ports;
     if (this.#isTurnedAway(peers.uidOf(socket))) {
       socket.destroy();
@@ -116,8 +151,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     }
     count('accepted');
     socket.once('close', verdict.release);
-    return this.#guard(socket, caller, firstReadInMs, verdict.mayGiveWay);
-  };
+    return { caller, firstReadInMs, mayGiveWay: verdict.mayGiveWay };
+  }
 
   /** Refuses a connection by its uid alone, at next to no cost; reported once. */
   readonly #isTurnedAway = (uid: number | undefined): boolean => {
@@ -150,12 +185,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     }
   }
 
-  #guard(
-    socket: Socket,
-    caller: Caller | undefined,
-    firstReadInMs: number,
-    mayGiveWay: (connection: Yielding) => void = () => undefined,
-  ): GuardedConnection<Border> {
+  #guard(socket: Socket, { caller, firstReadInMs, mayGiveWay }: Admitted): GuardedConnection<Border> {
     const runs = this.#runs;
     const ended = ({ code, message }: ConnectionEnd): void => {
       this.#ports.count('ended');
@@ -171,7 +201,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       border.throttleAfterOneCall(SLOW_READ_MS, afterRefusals, this.#paces.firstAfterRefusals(caller));
     }
     const run = new ConnectionRun();
-    mayGiveWay({
+    mayGiveWay?.({
       isIdle: () => border.isIdle,
       hasCalled: () => run.wasAccepted,
       giveWay: () => {

@@ -27,15 +27,18 @@ const ANSWER_LEAVES_MS = 50;
 /** One accepted connection. */
 export type Connection = GuardedConnection<Duplex>;
 
-/**
- * Accepts a connection before the library sees it. Undefined: it was refused and closed. For plugins it is ConnectionGate.accept
- * (flood/connection-gate).
- */
+/** Accepts a connection before the library sees it. Undefined: it was refused and closed. */
 export type Accept = (socket: Socket) => Connection | undefined;
 
-/** Settings of one door. */
-export interface DoorOptions {
+/** Stands before a door. For plugins it is ConnectionGate (flood/connection-gate). */
+export interface Gate {
   readonly accept: Accept;
+  /** Calls `go` when a connection is to be accepted, in its turn; never, where it was refused or closed. Absent: at once. */
+  readonly inTurn?: ((socket: Socket, go: () => void) => void) | undefined;
+}
+
+/** Settings of one door. */
+export interface DoorOptions extends Gate {
   /** Concurrent calls on one connection. */
   readonly streams: number;
   /** The largest request taken, in bytes. */
@@ -148,7 +151,14 @@ export class GrpcDoor {
    */
   readonly take = (socket: Socket): void => {
     socket.on('error', () => undefined); // its close is what counts
+    const take = (): void => this.#takeNow(socket);
+    if (this.#options.inTurn === undefined) take();
+    else this.#options.inTurn(socket, take);
+  };
+
+  #takeNow(socket: Socket): void {
     if (this.#isHushed) return void socket.destroy();
+    if (socket.isPaused()) socket.resume();
     const connection = this.#options.accept(socket);
     if (connection === undefined) return;
     const open: Open = { connection, socket, calls: 0 };
@@ -158,12 +168,13 @@ export class GrpcDoor {
     const injector = this.#server.createConnectionInjector(
       experimental.createServerCredentialsWithInterceptors(ServerCredentials.createInsecure(), [label]),
     );
-    socket.once('close', () => {
+    // The border takes turns with others for its end.
+    connection.stream.once('close', () => {
       this.#open.delete(open);
       injector.destroy();
     });
     injector.injectConnection(connection.stream);
-  };
+  }
 
   /**
    * Takes no new calls from now on, so that clients cannot delay the end: connections without a complete call end once their
@@ -192,6 +203,7 @@ export class GrpcDoor {
 
   /** Ends all connections at once. */
   destroy(): void {
+    this.#isHushed = true; // connections may wait for their turn
     this.#server.forceShutdown();
     for (const { socket } of this.#open) socket.destroy();
     this.#open.clear();

@@ -8,6 +8,7 @@ import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
 import { isKilledListener } from '../peer/killed-listener.js';
+import { acceptInLine } from '../peer/out-of-band.js';
 import { dialUnix, takeNoDescriptors } from '../peer/passed-descriptors.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { slices } from '../time/slices.js';
@@ -41,7 +42,7 @@ export interface ListenerOptions {
   readonly replaces: boolean | ((file: string) => Promise<boolean>);
   /** It takes the place of the socket before it without a moment in which there is none: for clients that do not watch the path. */
   readonly isAtOnce?: boolean;
-  /** Takes each accepted connection: `GrpcDoor.take` (platform/grpc/grpc-door) of the door that is served on the socket. */
+  /** Takes each accepted connection, which is paused: `GrpcDoor.take` (platform/grpc/grpc-door) of the door that is served on the socket. */
   readonly onConnection: (socket: Socket) => void;
   /**
    * Accepting failed (out of file descriptors); the listener goes on: `DescriptorReserve.acceptFailed`
@@ -79,10 +80,8 @@ export class UnixListener {
       );
     }
     const place = opened(publicPath);
-    const server = createServer(
-      { allowHalfOpen: false, pauseOnConnect: false, ...NO_READ_AHEAD },
-      options.onConnection,
-    );
+    // Nothing is read of a connection before somebody takes it.
+    const server = createServer({ allowHalfOpen: false, pauseOnConnect: true, ...NO_READ_AHEAD }, options.onConnection);
     try {
       if (replaces !== true) await checkFree(place, clock, replaces);
       await listening(server, place.bindPath);
@@ -220,13 +219,14 @@ export function answers(socketPath: string, clock: Clock): Promise<boolean> {
   });
 }
 
-/** Binds a socket, which takes no descriptors that peers pass. @throws NodeJS.ErrnoException */
+/** Binds a socket, which takes no descriptors that peers pass, and octets out of band in line with others. @throws NodeJS.ErrnoException */
 export function listening(server: Server, bindPath: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ path: bindPath, backlog: BACKLOG }, () => {
       server.off('error', reject);
       takeNoDescriptors(server);
+      acceptInLine(server);
       resolve();
     });
   });

@@ -82,9 +82,9 @@ export class Border extends BorderStream {
     this.#kept = new KeptOctets(options.reads, () => this.#inbound.heldBytes + this.#calls.halfBytes);
     if (options.turns !== undefined) this.#inbound.paceBy(options.turns);
     readInTurns(socket, this.#brake, options.reads, (chunk) => this.#received(chunk));
-    socket.on('end', () => this.#peerClosed());
+    socket.on('end', () => this.#inTurn(() => this.#peerClosed()));
     socket.on('error', () => this.destroy());
-    socket.on('close', () => this.destroy());
+    socket.on('close', () => this.#inTurn(() => this.destroy()));
     this.#shortestMs = shortestLimitMs(options.guard);
     this.#expect(now);
   }
@@ -202,6 +202,15 @@ export class Border extends BorderStream {
     this.#brake.letGo(HOLD.ANSWERS_UNREAD);
   }
 
+  /** Connections that came together end together, and each end takes a fraction of a millisecond until all that hangs on it knows. */
+  #inTurn(act: () => void): void {
+    if (this.destroyed) return;
+    const come = (): void => {
+      if (!this.destroyed) act();
+    };
+    if (this.#options.reads?.takeUp(0, come) ?? true) come();
+  }
+
   #peerClosed(): void {
     this.push(null);
     this.#halfClosed();
@@ -243,7 +252,7 @@ export class Border extends BorderStream {
       this.#alarm.ringAt(deadline.at);
     } else if (this.#suspect !== deadline.code) {
       this.#suspect = deadline.code;
-      this.#alarm.ringAt(now + SECOND_LOOK_MS);
+      this.#inTurn(() => this.#alarm.ringAt(this.#options.clock.mono() + SECOND_LOOK_MS));
     } else if ((deadline.code === 'TOO_OLD' || deadline.code === 'IDLE') && this.#retirement.since === undefined) {
       this.#report(deadline);
       this.retire();

@@ -24,17 +24,20 @@ export interface AllocatorSocketPorts extends KeptDoorPorts {
 
 /** The socket, its guard and the service behind it. Where it cannot be made, there are no new leases. */
 export function allocatorSocket(ports: AllocatorSocketPorts): KeptDoor {
-  const { settings, log, isExact, allocations, accept, degraded } = ports;
+  const { settings, log, isExact, allocations, gate, degraded } = ports;
   const path = settings.paths.allocSocket;
   return new KeptDoor(
     {
       ...ports,
-      accept: (socket) => {
-        const connection = accept(socket);
-        const { pid, uid } = connection?.caller ?? {};
-        if (pid !== undefined && uid !== undefined)
-          socket.once('close', () => allocations.keeper.looks.connectionEnded({ uid, pid }));
-        return connection;
+      gate: {
+        inTurn: gate.inTurn,
+        accept: (socket) => {
+          const connection = gate.accept(socket);
+          const { pid, uid } = connection?.caller ?? {};
+          if (pid !== undefined && uid !== undefined)
+            socket.once('close', () => allocations.keeper.looks.connectionEnded({ uid, pid }));
+          return connection;
+        },
       },
       degraded: (why) => degraded(why === undefined ? undefined : `devices cannot be asked for on ${path}: ${why}`),
     },

@@ -2,7 +2,7 @@
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { UserFacts } from '../../model/ids.js';
 import type { Settings } from '../../model/settings.js';
-import { GrpcDoor, type Accept } from '../grpc/grpc-door.js';
+import { GrpcDoor, type Gate } from '../grpc/grpc-door.js';
 import { UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
 import { UnreadAnswers } from '../grpc/unread-answers.js';
 
@@ -13,8 +13,8 @@ const MAX_REQUEST_BYTES = 64 * 1024;
 export interface KeptDoorPorts extends UserFacts {
   readonly settings: { readonly discovery: Pick<Settings['discovery'], 'rescanMs'> };
   readonly clock: Clock;
-  /** The guard of connections: `ConnectionGate.accept` (flood/connection-gate). */
-  readonly accept: Accept;
+  /** The guard of connections: ConnectionGate (flood/connection-gate). */
+  readonly gate: Gate;
   /** Accepting failed; the listener goes on: `DescriptorReserve.acceptFailed` (flood/descriptor-reserve). */
   readonly acceptFailed: (failure: Error) => void;
   /** The socket cannot be made (one sentence); undefined: it is there. Conditions.set (journal/conditions). */
@@ -49,9 +49,11 @@ export class KeptDoor {
   constructor(ports: KeptDoorPorts, plan: DoorPlan) {
     this.#ports = ports;
     this.#plan = plan;
-    const { clock, accept } = ports;
+    const { clock, gate } = ports;
+    const { accept, inTurn } = gate;
     const unread = new UnreadAnswers(ports);
-    this.#door = new GrpcDoor({ clock, accept, unread, streams: plan.streams, maxRequestBytes: MAX_REQUEST_BYTES });
+    const { streams } = plan;
+    this.#door = new GrpcDoor({ clock, accept, inTurn, unread, streams, maxRequestBytes: MAX_REQUEST_BYTES });
     this.#closes = plan.serve(this.#door);
   }
 

@@ -20,9 +20,10 @@ const SOCK_NONBLOCK = 0o4000;
 const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
+const SO_OOBINLINE = 10;
 /** Linux 6.16 and later: whether a socket takes descriptors that a peer passes. */
 const SO_PASSRIGHTS = 83;
-const NO = Buffer.alloc(4);
+const [NO, YES] = [Buffer.alloc(4), Buffer.alloc(4, 1)];
 const SYS_OPENAT2 = 437;
 const AT_FDCWD = -100;
 const O_CLOEXEC = 0o2000000;
@@ -75,6 +76,8 @@ export interface Libc {
    * ENOPROTOOPT where the kernel is older than Linux 6.16.
    */
   takeNoDescriptors(fd: number): Failed | undefined;
+  /** Octets that the peer of a connected socket sends out of band are read in line with all others. */
+  readInLine(fd: number): void;
   /** Makes a unix socket that takes no descriptors, to be connected: its descriptor, which is the caller's to close. */
   socketWithoutDescriptors(): number | Failed;
   /**
@@ -188,6 +191,10 @@ class KoffiLibc implements Libc {
 
   takeNoDescriptors(fd: number): Failed | undefined {
     return this.#setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, NO, NO.length) === 0 ? undefined : this.#failed();
+  }
+
+  readInLine(fd: number): void {
+    this.#setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, YES, YES.length);
   }
 
   socketWithoutDescriptors(): number | Failed {

@@ -5,6 +5,7 @@
 import { Socket, type Server, type SocketConstructorOpts } from 'node:net';
 import { descriptorOf } from '../process/descriptors.js';
 import { loadLibc } from './libc.js';
+import { readInLine } from './out-of-band.js';
 
 /** Of a socket that is made of a descriptor: it is not read before it is connected, which is an option that the types leave out. */
 const UNREAD = { readable: true, writable: true, manualStart: true };
@@ -16,7 +17,7 @@ export function takeNoDescriptors(listener: Server): void {
 }
 
 /**
- * Connects to a unix socket, whose listener can pass no descriptors. As `new Socket(options).connect(path)`.
+ * Connects to a unix socket, whose listener can pass no descriptors, and octets out of band only in line. As `new Socket(options).connect(path)`.
  *
  * @param options of the socket; `highWaterMark` as of any stream
  */
@@ -25,6 +26,6 @@ export function dialUnix(
   options: SocketConstructorOpts & { readonly highWaterMark?: number } = {},
 ): Socket {
   const fd = loadLibc()?.socketWithoutDescriptors();
-  if (typeof fd !== 'number') return new Socket(options).connect(path);
-  return new Socket({ ...options, ...UNREAD, fd }).connect(path);
+  const socket = new Socket(typeof fd === 'number' ? { ...options, ...UNREAD, fd } : options);
+  return socket.once('connect', () => readInLine(socket)).connect(path);
 }

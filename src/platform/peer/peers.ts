@@ -79,8 +79,9 @@ export class Peers {
    * @param isTurnedAway told the uid and the pid, each undefined where it is not known; nobody looks at the process
    */
   turnAwayMore(socket: Socket, isTurnedAway: IsTurnedAway): void {
-    const { server } = socket as Socket & { readonly server?: Server };
-    if (server === undefined) return;
+    // Node says of those alone that it accepted itself whose they are.
+    const { server } = socket as Socket & { readonly server?: Server | null };
+    if (server === undefined || server === null) return;
     this.#takeMore(server, (libc, listening) => {
       const fd = libc.accept(listening);
       if (typeof fd !== 'number') return undefined;
@@ -130,7 +131,9 @@ export class Peers {
     const listening = descriptorOf(server);
     const libc = this.#calls();
     if (listening === undefined || libc === undefined || this.#isTaking) return;
-    const { allowHalfOpen } = server as Server & { readonly allowHalfOpen?: boolean };
+    const { allowHalfOpen, pauseOnConnect } = server as Server & Record<'allowHalfOpen' | 'pauseOnConnect', boolean>;
+    // As the server makes its own.
+    const as = { allowHalfOpen, pauseOnCreate: pauseOnConnect };
     this.#isTaking = true;
     try {
       for (let taken = 0; taken < TAKEN_AT_ONCE; taken += 1) {
@@ -138,11 +141,7 @@ export class Peers {
         if (found === undefined) return;
         const { fd, isAway } = found;
         if (isAway) libc.close(fd);
-        else
-          server.emit(
-            'connection',
-            new Socket({ fd, readable: true, writable: true, allowHalfOpen, ...NO_READ_AHEAD }),
-          );
+        else server.emit('connection', new Socket({ fd, readable: true, writable: true, ...as, ...NO_READ_AHEAD }));
       }
     } finally {
       this.#isTaking = false;

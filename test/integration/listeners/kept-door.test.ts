@@ -30,9 +30,11 @@ describe('a socket that is kept', () => {
         settings: { discovery: { rescanMs: 10 } },
         clock: systemClock,
         ...{ ownUid: 0, userOf: (uid: number) => uid },
-        accept: (one) => {
-          one.destroy();
-          return undefined;
+        gate: {
+          accept: (one) => {
+            one.destroy();
+            return undefined;
+          },
         },
         acceptFailed: () => undefined,
         degraded: (one) => told.push(one),

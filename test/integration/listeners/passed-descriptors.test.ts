@@ -30,7 +30,7 @@ describe('descriptors that a peer passes', () => {
       access: { mode: 0o600 },
       clock: systemClock,
       replaces: false,
-      onConnection: (socket) => socket.on('data', (octets: Buffer) => socket.write(octets)),
+      onConnection: (socket) => socket.on('data', (octets: Buffer) => socket.write(octets)).resume(),
       onError: () => undefined,
       onMovedAside: () => undefined,
     });

@@ -208,6 +208,8 @@ describe(
       const server = createServer();
       new Peers(hidden).turnAwayMoreTcp(server, () => true);
       new Peers().turnAwayMoreTcp(server, () => true);
+      // One that was taken out of the queue is no server's.
+      new Peers().turnAwayMore(new Socket(), () => true);
     });
   },
 );
