@@ -119,7 +119,8 @@ export class LeaseFiles {
         if (found?.origin.root === origin.root) await this.#soon(() => directory.remove(name));
       }
     } catch (failure) {
-      this.#hasLeftovers ||= hadLeftovers;
+      // Also at a start: those of a life before that could not be looked for are leftovers, as far as is known.
+      this.#hasLeftovers ||= hadLeftovers || mayRemove;
       const problem = this.#cannot('read', failure);
       for (const { id } of leases) if (!results.has(id)) results.set(id, { problem, reason: 'later' });
       return results;

@@ -5,12 +5,12 @@ import type { FrontNews } from '../front/front-news.js';
 import { KubeletResources } from '../front/kubelet-resources.js';
 import { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import { strangerUser, type UserFacts } from '../model/ids.js';
+import type { UserFacts } from '../model/ids.js';
 import { strangerUserOf } from '../model/instance.js';
 import type { FrontedBefore } from '../platform/kubelet/fronted-before.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
-import { KubeletSockets } from '../platform/kubelet/front-sockets.js';
+import { openKubeletSockets } from '../platform/kubelet/front-sockets.js';
 import { KubeletSocket } from '../platform/kubelet/kubelet-socket.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { podResourcesClient } from '../platform/kubelet/pod-resources-client.js';
@@ -66,7 +66,6 @@ export class FrontLine {
     this.owners = owners;
     const maxEntries = (): number => live.admission.maxPlugins;
     const userOf = (name: string): number | undefined => strangerUserOf(core.offered.of(name)?.instance, parts);
-    const isStrangers = (uid = 0): boolean => strangerUser(uid, parts) !== undefined;
     this.front = new Front({
       resources: new KubeletResources({
         resources: core.offered,
@@ -77,8 +76,7 @@ export class FrontLine {
       userOf,
       wire: frontWire,
       kubelet: this.#kubelet,
-      openSockets: (resource, service) =>
-        new KubeletSockets(resource, service, { paths, clock, take: this.#door.take, maxEntries, isStrangers }),
+      openSockets: openKubeletSockets({ ...parts, paths, take: this.#door.take, maxEntries }),
       clock,
       random,
       limits: { holdMs: front.holdMs, ...timeouts },

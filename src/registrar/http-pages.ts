@@ -1,5 +1,6 @@
 // The HTTP side of the registrar: /healthz as the original has it, and the pages that flags add.
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Session } from 'node:inspector';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -27,6 +28,14 @@ interface Page {
 
 const TEXT = 'text/plain; charset=utf-8';
 const NOT_FOUND: Page = { status: 404, body: '404 page not found\n' };
+/** Any user of the machine may connect, and each connection keeps what it has sent of a head. */
+const LIMITS = {
+  maxHeaderSize: 8192,
+  headersTimeout: 5000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1000,
+} as const;
+const MOST_CONNECTIONS = 512;
 /** The longest CPU profile, in seconds. */
 const LONGEST_PROFILE_S = 300;
 
@@ -37,7 +46,8 @@ const LONGEST_PROFILE_S = 300;
  */
 export async function servePages(address: string, parts: PagesParts): Promise<Server> {
   const health = shared(() => healthPage(parts));
-  const server = createServer((request, response) => void respond(request, response, parts, health));
+  const server = createServer(LIMITS, (request, response) => void respond(request, response, parts, health));
+  keepNewest(server);
   try {
     const { host, port } = parseAddress(address);
     server.listen(host === '' ? { port } : { port, host });
@@ -47,6 +57,17 @@ export async function servePages(address: string, parts: PagesParts): Promise<Se
     throw failed('HttpListenFailed', `cannot listen on ${address}: ${why}`);
   }
   return server;
+}
+
+/** Of too many connections the oldest ends: a probe is answered in milliseconds, and those that were opened to stay are older. */
+function keepNewest(server: Server): void {
+  const open = new Set<Socket>();
+  server.on('connection', (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    const [oldest] = open;
+    if (open.size > MOST_CONNECTIONS) oldest?.destroy();
+  });
 }
 
 function parseAddress(address: string): { readonly host: string; readonly port: number } {

@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
-import type { FrontedService, FrontSockets } from '../../front/ports.js';
-import { incarnationKey, type Incarnation } from '../../model/ids.js';
+import type { FrontedService, FrontSockets, OpenSockets } from '../../front/ports.js';
+import { incarnationKey, strangerUser, type Incarnation, type UserFacts } from '../../model/ids.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
@@ -20,33 +20,42 @@ import { withFolder } from './front-folder.js';
 import { FRONT_ENTRY, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
 
+/** One ordinary user's part of the entries: a quarter of those that all ordinary users may have. */
+const SHARE = 1 / 8;
+
 /** The ports of the sockets. */
-export interface KubeletSocketsPorts {
+export interface KubeletSocketsPorts extends UserFacts {
   readonly paths: KubeletPaths;
   readonly clock: Clock;
   /** Takes an accepted connection to a socket of a resource: `FrontDoor.take` (platform/kubelet/front-door). */
   readonly take: (socket: Socket, resource: string, service: FrontedService) => void;
   /** Entries in the registry at most: admission.maxPlugins of LiveConfig (config/live-config). */
   readonly maxEntries: () => number;
-  /**
-   * Whether a plugin of this uid is an ordinary user's, by `strangerUser` (model/ids): it may think up ever new names. One whose uid
-   * is not known is none.
-   */
-  readonly isStrangers: (uid: number | undefined) => boolean;
+}
+
+/**
+ * Makes the sockets of resources. The entries that they make for each ordinary user, who may think up ever new names, are counted: none
+ * is taken away meanwhile.
+ */
+export function openKubeletSockets(ports: KubeletSocketsPorts): OpenSockets {
+  const entriesOf = new Map<number, number>();
+  return (resource, service) => new KubeletSockets(resource, service, ports, entriesOf);
 }
 
 /** The sockets and the registry entry of one resource. */
-export class KubeletSockets implements FrontSockets {
+class KubeletSockets implements FrontSockets {
   readonly endpoint: string;
   readonly #service: FrontedService;
   readonly #ports: KubeletSocketsPorts;
+  readonly #entriesOf: Map<number, number>;
   readonly #names: ReturnType<typeof namesOf>;
   readonly #a: BoundSocket;
   readonly #b: BoundSocket;
 
-  constructor(resource: string, service: FrontedService, ports: KubeletSocketsPorts) {
+  constructor(resource: string, service: FrontedService, ports: KubeletSocketsPorts, entriesOf: Map<number, number>) {
     this.#service = service;
     this.#ports = ports;
+    this.#entriesOf = entriesOf;
     this.#names = namesOf(resource);
     const { paths, clock, take } = ports;
     const onConnection = (socket: Socket): void => take(socket, resource, service);
@@ -77,13 +86,18 @@ export class KubeletSockets implements FrontSockets {
           return `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
         }
         const entries = pinned.names().filter((name) => FRONT_ENTRY.test(name)).length;
-        const { maxEntries, isStrangers } = this.#ports;
+        const { maxEntries } = this.#ports;
         const all = maxEntries();
         // By the plugin that spoke last: one that has gone meanwhile is nobody's, and may have been anybody's.
-        const most = isStrangers(this.#service.uid) ? all / 2 : all;
+        const user = strangerUser(this.#service.uid ?? 0, this.#ports);
+        const most = user === undefined ? all : all / 2;
         const whose = most < all ? ', and ordinary users have half of admission.maxPlugins' : ' (admission.maxPlugins)';
         if (entries >= most) return `the registry has ${String(entries)} entries of the broker${whose}`;
+        const own = user === undefined ? 0 : (this.#entriesOf.get(user) ?? 0) + 1;
+        if (own > Math.max(1, all * SHARE))
+          return `the registry has ${String(own - 1)} entries for plugins of uid ${String(user)}, an eighth of admission.maxPlugins`;
         pinned.symlink(entry, target);
+        if (user !== undefined) this.#entriesOf.set(user, own);
         return undefined;
       });
     } catch (failure) {

@@ -14,7 +14,7 @@ import { describe, it } from 'node:test';
 import { FRONT_MARK, kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { eventually } from '../../support/eventually.js';
-import { kubeletSockets } from '../../support/kubelet-sockets.js';
+import { kubeletSockets, openSockets } from '../../support/kubelet-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 /** Names of sockets in our folder, seen or not. */
@@ -101,6 +101,21 @@ describe('the sockets before a kubelet', () => {
     assert.match(third(4001) ?? '', /^the registry has 1 entries .*ordinary users have half of admission\.maxPlugins/);
     assert.deepEqual(readdirSync(registry), [entry]);
     assert.equal(third(0), undefined);
+  });
+
+  it('have an eighth of the entries where their plugins are of one ordinary user', () => {
+    const kubelet = tempDir();
+    const open = openSockets(kubelet, 32);
+    const entered = (names: number, uid: number): (string | undefined)[] =>
+      Array.from({ length: names }, (_, nth) => open(`u${String(uid)}.example/${String(nth)}`, uid).enter());
+    assert.deepEqual(entered(4, 4001), Array.from({ length: 4 }));
+    assert.match(
+      open('u4001.example/more', 4001).enter() ?? '',
+      /^the registry has 4 entries for plugins of uid 4001, an eighth of admission\.maxPlugins$/,
+    );
+    assert.equal(open('u4001.example/0', 4001).enter(), undefined, 'it has one');
+    assert.deepEqual(entered(4, 4002), Array.from({ length: 4 }));
+    assert.deepEqual(entered(8, 0), Array.from({ length: 8 }));
   });
 
   it('leave what somebody else put in the place of their entry, and name it', async () => {

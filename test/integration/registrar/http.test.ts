@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer, request as httpRequest } from 'node:http';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Server } from '@grpc/grpc-js';
@@ -45,6 +46,17 @@ describe('the HTTP server of the registrar', () => {
   it('is not there without a flag, or with a port that is not above 0', async () => {
     const running = rig.start(...rig.flags, '--health-port=-1');
     await running.says('Skipping the HTTP server');
+  });
+
+  it('keeps the newest of many connections: it answers, and those that were opened to stay end', async () => {
+    await start(`--http-endpoint=localhost:${String(port)}`);
+    let ended = 0;
+    const idle = Array.from({ length: 600 }, () => connect(port, 'localhost').on('error', () => undefined));
+    for (const socket of idle) socket.once('close', () => (ended += 1)).resume();
+    await Promise.all(idle.map(async (socket) => (socket.connecting ? once(socket, 'connect') : undefined)));
+    await eventually('the oldest have ended', () => ended >= 88);
+    assert.equal((await get('/healthz')).status, 200);
+    for (const socket of idle) socket.destroy();
   });
 
   it('looks once for all who ask for /healthz at one time', async () => {
