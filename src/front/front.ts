@@ -11,9 +11,13 @@ import type { OwnersListener } from './owners.js';
 import { COMPOSING_TURNS } from './list-composer.js';
 import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
+import { ToldShares } from './told-shares.js';
 
 /** The ports of the front. */
-export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations' | 'composing'> {
+export interface FrontPorts extends Omit<
+  FrontedResourcePorts,
+  'speculation' | 'registrations' | 'composing' | 'shares'
+> {
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
   /** Resources at most; further ones are not fronted: admission.maxPlugins of LiveConfig (config/live-config). */
@@ -26,13 +30,16 @@ export class Front implements RosterListener, ListListener, OwnersListener {
   readonly #resources = new Map<string, FrontedResource>();
   readonly #registrations: Registrations;
   readonly #composing = new FairRoom(COMPOSING_TURNS);
+  readonly #shares: ToldShares;
   #speculation: Speculation;
   #alarm: Alarm | undefined;
   #isOpen = false;
+  #isRoomTold = false;
 
   constructor(ports: FrontPorts) {
     this.#ports = ports;
     this.#registrations = new Registrations(ports.clock);
+    this.#shares = new ToldShares(ports.owners, () => this.#thereIsRoom());
     this.#speculation = ports.speculate === 'gated' ? 'on' : 'off';
   }
 
@@ -58,13 +65,17 @@ export class Front implements RosterListener, ListListener, OwnersListener {
       return;
     }
     const { resources, maxResources } = this.#ports;
-    if (resources.now(name) === undefined) return;
+    if (resources.now(name) === undefined) {
+      this.#shares.leave(name);
+      return;
+    }
     this.#letGo();
     if (this.#resources.size >= maxResources()) return;
     const fronted = new FrontedResource(name, {
       ...this.#ports,
       registrations: this.#registrations,
       composing: this.#composing,
+      shares: this.#shares,
       speculation: () => this.#speculation,
     });
     this.#resources.set(name, fronted);
@@ -82,6 +93,16 @@ export class Front implements RosterListener, ListListener, OwnersListener {
     }
   }
 
+  /** The share of a user has more room: resources that found none ask again, once for all that leave it at one moment. */
+  #thereIsRoom(): void {
+    if (this.#isRoomTold) return;
+    this.#isRoomTold = true;
+    queueMicrotask(() => {
+      this.#isRoomTold = false;
+      for (const resource of this.#resources.values()) if (resource.view.state === 'too-large') resource.refresh();
+    });
+  }
+
   changed({ instance }: Change): void {
     if (instance.type === DEVICE_PLUGIN) this.refresh(instance.name);
   }
@@ -96,6 +117,10 @@ export class Front implements RosterListener, ListListener, OwnersListener {
 
   ownersChanged(resource: string): void {
     this.refresh(resource);
+  }
+
+  ownersKnown(): void {
+    this.#shares.ownersKnown();
   }
 
   /** Its devices are for pods now, or not any more: Consumers (allocation/consumers) tells. */

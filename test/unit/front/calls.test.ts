@@ -55,7 +55,7 @@ function world() {
     wire: {
       ...WIRE,
       idsOf: () => facts.ids,
-      healthOf: () => assert.fail('a list may be long: it is read in turns'),
+      unlisted: () => assert.fail('a list may be long: it is read in turns'),
       healthInTurns: () => Promise.resolve(new Map(Object.entries(facts.health))),
       started: Buffer.from('started'),
     },

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { FrontedResource } from '../../../src/front/fronted-resource.js';
 import { COMPOSING_TURNS } from '../../../src/front/list-composer.js';
 import { Registrations } from '../../../src/front/registrations.js';
+import { ToldShares } from '../../../src/front/told-shares.js';
 import type { FrontedService, ListOut, ResourceNow } from '../../../src/front/ports.js';
 import { FairRoom } from '../../../src/kernel/fair-room.js';
 import type { DeviceOptions } from '../../../src/model/device-use.js';
@@ -69,6 +70,7 @@ function world(now: ResourceNow = READY) {
     speculation: () => 'off',
     usesRegistry: true,
     registrations: new Registrations(clock),
+    shares: new ToldShares(NO_OWNERS, () => undefined),
     changed: () => undefined,
     called: () => undefined,
     gateWaited: () => undefined,
