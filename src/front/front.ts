@@ -65,10 +65,8 @@ export class Front implements RosterListener, ListListener, OwnersListener {
       return;
     }
     const { resources, maxResources } = this.#ports;
-    if (resources.now(name) === undefined) {
-      this.#shares.leave(name);
-      return;
-    }
+    this.#shares.leave(name);
+    if (resources.now(name) === undefined) return;
     this.#letGo();
     if (this.#resources.size >= maxResources()) return;
     const fronted = new FrontedResource(name, {

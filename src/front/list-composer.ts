@@ -61,8 +61,7 @@ export class ListComposer {
     const { resource, wire } = this.#ports;
     const besides = { held, shared: user === undefined ? undefined : resource };
     const isRead = told === 'unhealthy' || (told === 'reported' && (held.length > 0 || user !== undefined));
-    const isShort = (now?.list.length ?? 0) + held.length * HELD_BYTES <= SHORT_BYTES;
-    if (now === undefined || !isRead || isShort) {
+    if (now === undefined || !isRead) {
       this.#newest = undefined;
       return compose(now, { told }, besides, wire);
     }
@@ -70,6 +69,10 @@ export class ListComposer {
     if (beyond !== undefined) return beyond;
     const facts = { now, told, held, user };
     if (this.#newest !== undefined && isSame(this.#newest.facts, facts)) return this.#newest.list;
+    if (now.list.length + held.length * HELD_BYTES <= SHORT_BYTES) {
+      this.#newest = { facts, list: ifReadable(() => compose(now, { told }, besides, wire)) };
+      return this.#newest.list;
+    }
     if (!this.#isAtWork) void this.#work(facts);
     return this.#newest === undefined ? 'later' : this.#newest.list;
   }
@@ -80,12 +83,20 @@ export class ListComposer {
     this.#isAtWork = true;
     const leave = await composing.take(user ?? TRUSTED);
     const besides = { held, shared: user === undefined ? undefined : resource };
-    // A list of the checkpoint that this version reads otherwise is none.
-    const list = await composeInTurns(now, { told }, besides, wire).catch(() => NOTHING);
+    const list = await composeInTurns(now, { told }, besides, wire).catch(() => NOTHING); // as `ifReadable`
     this.#isAtWork = false;
     leave();
     this.#newest = { facts, list };
     ready();
+  }
+}
+
+/** A list of the checkpoint that this version reads otherwise is none. */
+function ifReadable(composed: () => Told | undefined): Told {
+  try {
+    return composed() ?? NOTHING;
+  } catch {
+    return NOTHING;
   }
 }
 

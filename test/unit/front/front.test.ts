@@ -206,6 +206,21 @@ void describe('resources of one ordinary user', () => {
     await front.close(0);
   });
 
+  void it('leave their room when their pods have ended, also where they are back and the front has no room for them', async () => {
+    const { front, known, held, open, turn } = world({ ...shared, maxResources: 1 });
+    await turn(() => known.set('a', listed(1000)));
+    await turn(() => undefined);
+    await turn(() => held.set('a', ['d'.padEnd(210, '0')]));
+    await turn(() => known.delete('a'));
+    await turn(() => known.set('b', listed(2000)));
+    await turn(() => known.set('a', listed(1000)));
+    assert.deepEqual([[...open], front.view('b')?.state], [['b'], 'too-large']);
+    await turn(() => held.delete('a'));
+    await turn(() => undefined);
+    assert.equal(front.view('b')?.state, 'fronted');
+    await front.close(0);
+  });
+
   void it('of root have no such share', async () => {
     const { front, known, turn } = world({ maxResources: 3, wire: frontWire });
     await turn(() => known.set('a', listed(10_000)).set('b', listed(10_000)));

@@ -155,6 +155,26 @@ describe('a long list for the kubelet', () => {
     await second.isReady(1);
   });
 
+  it('that is short is read once for each change, and is none where this version reads it otherwise', () => {
+    const reads: number[] = [];
+    const wire: FrontWire = {
+      ...frontWire,
+      octetsOf: (...given) => {
+        reads.push(given[0].length);
+        return frontWire.octetsOf(...given);
+      },
+    };
+    const composer = new ListComposer({
+      ...{ resource: 'example.com/a', composing: new FairRoom(COMPOSING_TURNS), wire },
+      ready: () => assert.fail('it is at hand'),
+    });
+    const now = longList('d', 100);
+    for (let nth = 0; nth < 100; nth++) composer.of({ ...now }, { told: 'reported' }, [], 4001);
+    assert.deepEqual(reads, [now.list.length]);
+    const told = composer.of({ ...now, list: Buffer.alloc(1024, 0xff) }, { told: 'reported' }, [], 4001);
+    assert.equal(typeof told === 'object' && told.bytes.length, 0);
+  });
+
   it('that this version reads otherwise is none', async () => {
     const { composer, isReady } = world();
     const now = { ...READY, list: Buffer.alloc(64 * 1024, 0xff) };
