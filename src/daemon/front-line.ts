@@ -14,6 +14,7 @@ import { openKubeletSockets } from '../platform/kubelet/front-sockets.js';
 import { KubeletSocket } from '../platform/kubelet/kubelet-socket.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { podResourcesClient } from '../platform/kubelet/pod-resources-client.js';
+import { slices } from '../platform/time/slices.js';
 import { frontWire } from '../platform/wire/front-wire.js';
 import type { Core } from './core.js';
 import type { Leases } from './leases.js';
@@ -41,7 +42,7 @@ export function kubeletOwners(
   const socket = kubeletPaths(front.kubeletDir, answered.upstream).podResources;
   const podResources = podResourcesClient(socket, guarding);
   const { ownersAsked: asked, ownerConfirmed: confirmed, usedTwice } = news;
-  return new Owners({ podResources, clock, before, asked, confirmed, usedTwice });
+  return new Owners({ podResources, clock, before, asked, confirmed, usedTwice, rests: slices });
 }
 
 /** The last answers to the kubelet have so many milliseconds to leave: it reads at once, or is frozen. */

@@ -42,6 +42,7 @@ export class DoubleUse {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const asked = new Set<string>();
+    const wanted = new Set(ids);
     const { clock } = this.#ports;
     const until = clock.mono() + GETS_MS;
     for (const id of ids) {
@@ -50,9 +51,9 @@ export class DoubleUse {
       asked.add(podName(owner));
       if (clock.mono() >= until) return undefined; // not confirmed: not refused
       const holdings = await this.#untilHalt.or(signal, (both) => this.#holdings(owner, until, both));
-      const held = holdings?.find((one) => one.resource === resource && one.ids.some((each) => ids.includes(each)));
+      const held = holdings?.find((one) => one.resource === resource && one.ids.some((each) => wanted.has(each)));
       if (held === undefined) continue;
-      const device = held.ids.find((each) => ids.includes(each)) ?? id;
+      const device = held.ids.find((each) => wanted.has(each)) ?? id;
       return `device ${JSON.stringify(device)} is in use by pod ${podName(owner)}, and the kubelet asked for it again`;
     }
     return undefined;

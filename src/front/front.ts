@@ -12,11 +12,12 @@ import type { OwnersListener } from './owners.js';
 import { COMPOSING_TURNS } from './list-composer.js';
 import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
+import { ToldShares } from './told-shares.js';
 
 /** The ports of the front. */
 export interface FrontPorts extends Omit<
   FrontedResourcePorts,
-  'speculation' | 'registrations' | 'composing' | 'keptWaiting'
+  'speculation' | 'registrations' | 'composing' | 'keptWaiting' | 'shares'
 > {
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
@@ -31,14 +32,17 @@ export class Front implements RosterListener, ListListener, OwnersListener {
   readonly #registrations: Registrations;
   readonly #composing = new FairRoom(COMPOSING_TURNS);
   readonly #keptWaiting: KeptWaiting;
+  readonly #shares: ToldShares;
   #speculation: Speculation;
   #alarm: Alarm | undefined;
   #isOpen = false;
+  #isRoomTold = false;
 
   constructor(ports: FrontPorts) {
     this.#ports = ports;
     this.#keptWaiting = new KeptWaiting(ports);
     this.#registrations = new Registrations(ports.clock);
+    this.#shares = new ToldShares(ports.owners, () => this.#thereIsRoom());
     this.#speculation = ports.speculate === 'gated' ? 'on' : 'off';
   }
 
@@ -64,6 +68,7 @@ export class Front implements RosterListener, ListListener, OwnersListener {
       return;
     }
     const { resources, maxResources } = this.#ports;
+    this.#shares.leave(name);
     if (resources.now(name) === undefined) return;
     this.#letGo();
     if (this.#resources.size >= maxResources()) return;
@@ -72,6 +77,7 @@ export class Front implements RosterListener, ListListener, OwnersListener {
       registrations: this.#registrations,
       composing: this.#composing,
       keptWaiting: this.#keptWaiting,
+      shares: this.#shares,
       speculation: () => this.#speculation,
     });
     this.#resources.set(name, fronted);
@@ -89,6 +95,16 @@ export class Front implements RosterListener, ListListener, OwnersListener {
     }
   }
 
+  /** The share of a user has more room: resources that found none ask again, once for all that leave it at one moment. */
+  #thereIsRoom(): void {
+    if (this.#isRoomTold) return;
+    this.#isRoomTold = true;
+    queueMicrotask(() => {
+      this.#isRoomTold = false;
+      for (const resource of this.#resources.values()) if (resource.view.state === 'too-large') resource.refresh();
+    });
+  }
+
   changed({ instance }: Change): void {
     if (instance.type === DEVICE_PLUGIN) this.refresh(instance.name);
   }
@@ -103,6 +119,10 @@ export class Front implements RosterListener, ListListener, OwnersListener {
 
   ownersChanged(resource: string): void {
     this.refresh(resource);
+  }
+
+  ownersKnown(): void {
+    this.#shares.ownersKnown();
   }
 
   /** Its devices are for pods now, or not any more: Consumers (allocation/consumers) tells. */

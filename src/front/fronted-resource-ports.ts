@@ -9,14 +9,19 @@ import type { ListComposerPorts } from './list-composer.js';
 import type { FrontedResources, FrontOwners, FrontWire, Kubelet, OpenSockets } from './ports.js';
 import type { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
+import type { ToldShares } from './told-shares.js';
 
 /** How a call ended, for metrics. */
 export type CallResult = 'ok' | 'failed';
 
 /** The ports of one resource. */
-export interface FrontedResourcePorts extends Pick<ListComposerPorts, 'composing' | 'userOf'> {
+export interface FrontedResourcePorts extends Pick<ListComposerPorts, 'composing'> {
   readonly resources: FrontedResources;
   readonly owners: FrontOwners;
+  /** The ordinary user whose plugin speaks for a resource; undefined: it is root's, or the broker's own user's. */
+  readonly userOf: (resource: string) => number | undefined;
+  /** What the kubelet is told of the resources of such users: Front (front/front) has it. */
+  readonly shares: ToldShares;
   readonly wire: FrontWire;
   readonly kubelet: Kubelet;
   readonly openSockets: OpenSockets;

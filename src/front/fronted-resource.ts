@@ -17,7 +17,7 @@ import {
 } from './ports.js';
 import { Registrar, type RegistrarState } from './registrar.js';
 import { standingOf } from './standing.js';
-import { isWorse, LARGEST_LIST_BYTES, NOTHING, type Told } from './told.js';
+import { beyondKubelet, isWorse, NOTHING, type Told } from './told.js';
 
 /** A list sent to the kubelet so long ago has been processed, if it arrived. */
 const TAKEN_IN_MS = 5000;
@@ -37,8 +37,9 @@ export class FrontedResource implements FrontedService {
   readonly #pace = new ListPace();
   /** The resource as known before the reboot, kept while it is speculated on: the broker forgets it when its grace is over. */
   #remembered: ResourceNow | undefined;
-  /** The user whose plugin spoke for it last. */
+  /** The user whose plugin spoke for it last, and the ordinary user in whose share that is. */
   #uid: number | undefined;
+  #user: number | undefined;
   #told: Told = UNTOLD;
   #next: Told | undefined;
   /** When the kubelet was told last, on a stream that was open then or opened later. */
@@ -152,10 +153,10 @@ export class FrontedResource implements FrontedService {
   /** Its facts changed, or the owners of its devices. */
   refresh(): void {
     if (this.#isClosed) return;
-    const { speculation, owners } = this.#ports;
+    const { speculation, owners, shares } = this.#ports;
     const now = this.#now();
     const standing = standingOf(now, speculation());
-    const told = this.#composer.of(now, standing, owners.idsOf(this.name));
+    const told = this.#composer.of(now, standing, owners.idsOf(this.name), this.#user);
     this.#calls.changed();
     if (told === 'later') {
       this.#show(); // what was told stays until then
@@ -171,13 +172,13 @@ export class FrontedResource implements FrontedService {
       }
       this.#next = undefined;
       this.#told = UNTOLD;
-    } else if (told.bytes.length > LARGEST_LIST_BYTES) {
-      this.#tooLarge = `its list has ${String(told.bytes.length)} bytes and the kubelet takes ${String(LARGEST_LIST_BYTES)}; the list before it stays`;
-      if (this.#told === UNTOLD) this.#registrar.isWanted = false;
+      shares.leave(this.name);
     } else {
-      this.#tooLarge = undefined;
-      this.#offer(told);
-      this.#registrar.isWanted = true;
+      this.#tooLarge = beyondKubelet(told) ?? shares.take(this.name, this.#user, told.octets);
+      if (this.#tooLarge === undefined) {
+        this.#offer(told);
+        this.#registrar.isWanted = true;
+      } else if (this.#told === UNTOLD) this.#registrar.isWanted = false;
     }
     this.#show();
   }
@@ -220,11 +221,13 @@ export class FrontedResource implements FrontedService {
   }
 
   #now(): ResourceNow | undefined {
-    const { resources, speculation } = this.#ports;
+    const { resources, speculation, userOf } = this.#ports;
     const now = resources.now(this.name);
     this.#uid = now?.uid ?? this.#uid;
-    if (now !== undefined)
+    if (now !== undefined) {
+      this.#user = userOf(this.name);
       this.#remembered = now.isHint && !now.isConfirmed && speculation() === 'on' ? now : undefined;
+    }
     return now ?? this.#remembered;
   }
 
@@ -268,7 +271,10 @@ export class FrontedResource implements FrontedService {
   }
 
   #state(): { readonly state: FrontState; readonly reason: string } {
-    if (this.#tooLarge !== undefined) return { state: 'too-large', reason: this.#tooLarge };
+    if (this.#tooLarge !== undefined) {
+      const stays = this.#told === UNTOLD ? 'the kubelet is told nothing of it' : 'the list before it stays';
+      return { state: 'too-large', reason: `${this.#tooLarge}; ${stays}` };
+    }
     const { told, isSpeculative } = standingOf(this.#now(), this.#ports.speculation());
     if (told === 'nothing') return { state: 'off', reason: 'its plugin was not reached since the machine started' };
     if (told === 'goodbye') return { state: 'off', reason: 'it has no devices now' };

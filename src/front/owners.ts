@@ -5,9 +5,10 @@
 import { asError, withDeadline, type Alarm } from '../kernel/clock.js';
 import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
-import { DoubleUse, podName, type DoubleUsePorts } from './double-use.js';
+import { DoubleUse, type DoubleUsePorts } from './double-use.js';
 import { GivenDevices } from './given-devices.js';
 import { OvertakenLists } from './overtaken-lists.js';
+import { ABSENT, ownersIn, type OwnersByResource, type Rest } from './owners-in.js';
 import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
 import type { FrontOwners, PodHolding, PodResources } from './ports.js';
 
@@ -24,8 +25,8 @@ const OVERDUE_MS = 60_000;
 const BREATH_MS = 200;
 /** If there was not even that for so much longer, calls about devices of ordinary users' plugins make room for it: they decide how often they come. */
 const BREATHLESS_MS = 10_000;
-/** A device of a pod that two answers did not name is free. So are all that pods of an earlier life had, if two named none. */
-const ABSENT = 2;
+/** After so many answers all that pods of an earlier life have is known, as a device that two did not name is free. */
+const ANSWERS = ABSENT;
 
 /** Hears of the kubelet's answers: Front (front/front) and Consumers (allocation/consumers). */
 export interface OwnersListener {
@@ -44,6 +45,8 @@ export interface OwnersPorts extends DoubleUsePorts {
   readonly before: { has(resource: string): boolean };
   /** The kubelet was asked for all pods: why that failed, or nothing. FrontNews (front/front-news) reports it, and the next one. */
   readonly asked: (problem: string | undefined) => void;
+  /** Makes what each taking of an answer calls at its small steps: `slices` (platform/time/slices). */
+  readonly rests: () => Rest;
   /** One answer names two pods for a device: one sentence, with their names. `FrontNews.usedTwice` (front/front-news). */
   readonly usedTwice: (resource: string, message: string) => void;
 }
@@ -54,7 +57,9 @@ export class Owners implements FrontOwners {
   readonly #ports: OwnersPorts;
   readonly #halt = new AbortController();
   readonly #untilHalt = new Until(this.#halt.signal);
-  readonly #byResource = new Map<string, Map<string, DeviceOwner>>();
+  #byResource: OwnersByResource = new Map();
+  /** The ids that pods have or are given, of resources of which they were asked for since they changed. */
+  readonly #ids = new Map<string, readonly string[]>();
   readonly #given: GivenDevices;
   readonly #doubleUse: DoubleUse;
   readonly #lists: OvertakenLists;
@@ -126,7 +131,13 @@ export class Owners implements FrontOwners {
   }
 
   idsOf(resource: string): readonly string[] {
-    return [...new Set([...this.of(resource).keys(), ...this.#given.of(resource)])];
+    const known = this.#ids.get(resource);
+    if (known !== undefined) return known;
+    const owned = this.of(resource);
+    const ids = [...owned.keys()];
+    for (const id of this.#given.of(resource)) if (!owned.has(id)) ids.push(id);
+    if (ids.length > 0) this.#ids.set(resource, ids);
+    return ids;
   }
 
   /** How many devices of a resource pods have, or are given now. */
@@ -136,7 +147,7 @@ export class Owners implements FrontOwners {
 
   /** Pods may have devices of a resource that nobody has named: until when. Undefined: all that they have are known. */
   unsure(resource: string): string | undefined {
-    if (this.#answers >= ABSENT || !(this.#gave.has(resource) || this.#ports.before.has(resource))) return undefined;
+    if (this.#answers >= ANSWERS || !(this.#gave.has(resource) || this.#ports.before.has(resource))) return undefined;
     return 'that has said twice (PodResources) which pods have devices';
   }
 
@@ -145,8 +156,9 @@ export class Owners implements FrontOwners {
   }
 
   giving(resource: string, ids: readonly string[]): void {
-    if (this.#answers < ABSENT) this.#gave.add(resource);
+    if (this.#answers < ANSWERS) this.#gave.add(resource);
     this.#given.add(resource, ids, this.#isAsking);
+    this.#ids.delete(resource);
   }
 
   allocating(by: 1 | -1): void {
@@ -197,7 +209,8 @@ export class Owners implements FrontOwners {
     this.#isAsking = true;
     const overtaken = this.listing();
     try {
-      this.#take(await this.#untilHalt.or(overtaken, (signal) => podResources.list(LIST_MS, signal)));
+      await this.#take(await this.#untilHalt.or(overtaken, (signal) => podResources.list(LIST_MS, signal)));
+      if (this.#halt.signal.aborted) return;
       this.#wasAsked(true);
       asked(undefined);
       // A kubelet that has only List says nothing about its allocatable devices.
@@ -220,55 +233,26 @@ export class Owners implements FrontOwners {
 
   #wasAsked(isAnswered: boolean): void {
     this.#isAsked();
-    for (const resource of this.#given.asked(isAnswered)) this.#changed(resource);
-    if (!isAnswered || this.#answers >= ABSENT) return;
+    this.#changed(this.#given.asked(isAnswered));
+    if (!isAnswered || this.#answers >= ANSWERS) return;
     this.#answers += 1;
-    if (this.#answers < ABSENT) return;
+    if (this.#answers < ANSWERS) return;
     this.#gave.clear();
     this.listeners.tell((one) => one.ownersKnown?.());
   }
 
-  #take(holdings: readonly PodHolding[]): void {
-    const changed = new Set<string>();
-    const now = this.#ports.clock.wall();
-    const named = new Map<string, Set<string>>();
-    const twice = new Map<string, string>();
-    for (const { namespace, pod, container, resource, ids } of holdings) {
-      const known = this.#byResource.get(resource) ?? new Map<string, DeviceOwner>();
-      this.#byResource.set(resource, known);
-      const here = named.get(resource) ?? new Set();
-      named.set(resource, here);
-      for (const id of ids) {
-        const before = known.get(id);
-        if (here.has(id) && before !== undefined && podName(before) !== podName({ namespace, pod })) {
-          const both = `${podName(before)} and ${podName({ namespace, pod })}`;
-          twice.set(
-            `device ${JSON.stringify(id)} of ${resource} is in use by pods ${both}, as the kubelet says; end one of them`,
-            resource,
-          );
-        }
-        here.add(id);
-        const isSame = before?.pod === pod && before.namespace === namespace;
-        if (!isSame) changed.add(resource);
-        known.set(id, { namespace, pod, container, since: isSame ? before.since : now, absent: 0 });
-      }
-    }
-    for (const [resource, known] of this.#byResource) {
-      for (const [id, owner] of known) {
-        if (named.get(resource)?.has(id) === true) continue;
-        owner.absent++;
-        if (owner.absent < ABSENT) continue;
-        known.delete(id);
-        changed.add(resource);
-      }
-      if (known.size === 0) this.#byResource.delete(resource);
-    }
-    for (const resource of changed) this.#changed(resource);
-    for (const [message, resource] of twice) if (!this.#twice.has(message)) this.#ports.usedTwice(resource, message);
-    this.#twice = twice;
+  async #take(holdings: readonly PodHolding[]): Promise<void> {
+    const { clock, rests, usedTwice } = this.#ports;
+    const taken = await ownersIn(holdings, this.#byResource, clock.wall(), rests());
+    if (this.#halt.signal.aborted) return;
+    this.#byResource = taken.byResource;
+    this.#changed(taken.changed);
+    for (const [message, resource] of taken.twice) if (!this.#twice.has(message)) usedTwice(resource, message);
+    this.#twice = taken.twice;
   }
 
-  #changed(resource: string): void {
-    this.listeners.tell((one) => one.ownersChanged?.(resource));
+  #changed(resources: Iterable<string>): void {
+    for (const resource of resources) this.#ids.delete(resource);
+    for (const resource of resources) this.listeners.tell((one) => one.ownersChanged?.(resource));
   }
 }

@@ -8,7 +8,7 @@ export interface DeviceOwner {
   /** Epoch milliseconds of the first answer that named it. */
   readonly since: number;
   /** Answers in a row that did not name it. */
-  absent: number;
+  readonly absent: number;
 }
 
 /** One container of a pod with all that it has. */

@@ -47,15 +47,28 @@ export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
 export interface FrontWire {
   /** Ids that a request is about, in its order. @throws Error when it cannot be decoded */
   idsOf(method: DeviceMethod, request: Buffer): readonly string[];
-  /** The devices of a list by id, with whether they are healthy: those of the given ids that it has. */
-  healthOf(list: Buffer, ids: readonly string[]): ReadonlyMap<string, boolean>;
-  /** The same, giving way to others while the list is long. Rejects where `healthOf` throws. */
+  /**
+   * The devices of a list by id, with whether they are healthy: those of the given ids that it has. Gives way to others while the
+   * list is long. Rejects for a list that cannot be read.
+   */
   healthInTurns(list: Buffer, ids: readonly string[]): Promise<ReadonlyMap<string, boolean>>;
+  /** Those of the given ids that a list has not, in their order. */
+  unlisted(list: Buffer, ids: readonly string[]): readonly string[];
+  /** The same, giving way to others while either is long. Rejects where `unlisted` throws. */
+  unlistedInTurns(list: Buffer, ids: readonly string[]): Promise<readonly string[]>;
+  /**
+   * Octets that the devices of a list may have in an answer of the kubelet's PodResources, which has an entry with the name of the
+   * resource for each NUMA node of each device: each counts as near MOST_NODES (model/front), because a pod keeps one as it was when
+   * its plugin lists it otherwise, or not at all. Infinity where one is near more.
+   */
+  octetsOf(list: Buffer, resource: string): number;
+  /** The same, giving way to others while the list is long. Rejects where `octetsOf` throws. */
+  octetsInTurns(list: Buffer, resource: string): Promise<number>;
   /** Whether a device that is healthy in one list is not in the other. */
   isWorse(before: Buffer, next: Buffer): boolean;
   /** The list with all its devices unhealthy, if that is wanted, and with further unhealthy ones at its end. */
   compose(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Buffer;
-  /** The same, giving way to others while the list is long. Rejects where `compose` throws. */
+  /** The same, giving way to others while either is long. Rejects where `compose` throws. */
   composeInTurns(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Promise<Buffer>;
   /** An answer of GetPreferredAllocation that prefers nothing. */
   readonly noPreference: Buffer;
@@ -127,7 +140,7 @@ export type OpenSockets = (resource: string, service: FrontedService) => FrontSo
 
 /** The owners of devices, as far as they are known: Owners (front/owners). */
 export interface FrontOwners {
-  /** Ids of a resource that pods have, or are given now. */
+  /** Ids of a resource that pods have, or are given now: the same array until they change. */
   idsOf(resource: string): readonly string[];
   /** Whether no pod has devices of a resource, as the kubelet said and as they were given, and none can have any unnamed. */
   isFree(resource: string): boolean;

@@ -56,7 +56,7 @@ export function callsOfOne() {
     wire: {
       ...WIRE,
       idsOf: () => facts.ids,
-      healthOf: () => assert.fail('a list may be long: it is read in turns'),
+      unlisted: () => assert.fail('a list may be long: it is read in turns'),
       healthInTurns: () => Promise.resolve(new Map(Object.entries(facts.health))),
       started: Buffer.from('started'),
     },

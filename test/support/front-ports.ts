@@ -29,8 +29,11 @@ export const NO_OWNERS: FrontOwners = {
 /** Each list has one healthy device, and requests name none. */
 export const WIRE: FrontWire = {
   idsOf: () => [],
-  healthOf: () => new Map([['d', true]]),
   healthInTurns: () => Promise.resolve(new Map([['d', true]])),
+  unlisted: () => [],
+  unlistedInTurns: () => Promise.resolve([]),
+  octetsOf: () => 0,
+  octetsInTurns: () => Promise.resolve(0),
   isWorse: () => false,
   compose: () => LIST,
   composeInTurns: () => Promise.resolve(LIST),

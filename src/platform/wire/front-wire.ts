@@ -2,6 +2,7 @@
 import type { FrontWire } from '../../front/ports.js';
 import { HEALTHY, type Device } from '../../model/device.js';
 import type { DeviceMethod } from '../../model/device-use.js';
+import { ENTRY_OCTETS, MOST_NODES } from '../../model/front.js';
 import { nextTurn } from '../time/next-turn.js';
 import { MAX_NODES, readDevices } from './device-list-reader.js';
 import { DeviceWalk } from './device-walk.js';
@@ -20,6 +21,8 @@ const UNHEALTHY = 'Unhealthy';
  * kubelet takes, and then it would go on with the healthy devices of the list before.
  */
 const ROOM_FOR_HEALTH = 3 * 1024 * 1024;
+/** Ids that are handled in one slice. */
+const SLICE_IDS = 1000;
 
 /** Reads and composes. */
 export const frontWire: FrontWire = {
@@ -27,8 +30,11 @@ export const frontWire: FrontWire = {
     if (method === 'PreStartContainer') return PreStartContainerRequest.decode(request).devicesIds;
     return AllocateRequest.decode(request).containerRequests.flatMap((container) => container.devicesIds);
   },
-  healthOf: (list, ids) => atOnce(looking(list, ids)),
   healthInTurns: (list, ids) => inTurns(looking(list, ids)),
+  unlisted: (list, ids) => atOnce(missing(list, ids)),
+  unlistedInTurns: (list, ids) => inTurns(missing(list, ids)),
+  octetsOf: (list, resource) => atOnce(weighing(list, resource)),
+  octetsInTurns: (list, resource) => inTurns(weighing(list, resource)),
   isWorse: (before, next) => {
     const now = healthy(next);
     return [...healthy(before)].some((id) => !now.has(id));
@@ -72,10 +78,47 @@ function* looking(list: Buffer, ids: readonly string[]): Slices<ReadonlyMap<stri
   return found;
 }
 
+/** The ids that the list has not. */
+function* missing(list: Buffer, ids: readonly string[]): Slices<readonly string[]> {
+  const left = new Set<string>();
+  const lengths = new Set<number>();
+  for (const slice of slicesOf(ids)) {
+    for (const id of slice) {
+      left.add(id);
+      lengths.add(Buffer.byteLength(id));
+    }
+    yield;
+  }
+  const walk = new DeviceWalk(list, Infinity, ({ idStart, idEnd }) => {
+    if (lengths.has(idEnd - idStart)) left.delete(list.toString('utf8', idStart, idEnd));
+  });
+  while (!walk.readSlice()) yield;
+  return [...left];
+}
+
+function* weighing(list: Buffer, resource: string): Slices<number> {
+  const around = Buffer.byteLength(resource) + ENTRY_OCTETS;
+  let octets = 0;
+  const walk = new DeviceWalk(list, Infinity, ({ idStart, idEnd, nodeCount }) => {
+    octets += nodeCount > MOST_NODES ? Infinity : MOST_NODES * (around + idEnd - idStart);
+  });
+  while (!walk.readSlice()) yield;
+  return octets;
+}
+
+/** Parts of a long row, each of which is soon done with. */
+function* slicesOf(ids: readonly string[]): Generator<readonly string[], void, undefined> {
+  for (let nth = 0; nth < ids.length; nth += SLICE_IDS) yield ids.slice(nth, nth + SLICE_IDS);
+}
+
 function* composing(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Slices<Buffer> {
-  const gone = encoded(vanished.map((id) => ({ id, health: UNHEALTHY, numaNodes: [] })));
+  const gone: Buffer[] = [];
+  for (const ids of slicesOf(vanished)) {
+    gone.push(encoded(ids.map((id) => ({ id, health: UNHEALTHY, numaNodes: [] }))));
+    yield;
+  }
   // Messages of one type put one after the other are one message: the plugin's own bytes stay as they are.
-  if (!isAllUnhealthy) return Buffer.concat([list, gone]);
+  if (!isAllUnhealthy) return Buffer.concat([list, ...gone]);
   const parts: Buffer[] = [];
   const slice: Device[] = [];
   const health = list.length > ROOM_FOR_HEALTH ? '' : UNHEALTHY;
@@ -88,7 +131,7 @@ function* composing(list: Buffer, isAllUnhealthy: boolean, vanished: readonly st
     parts.push(encoded(slice.splice(0)));
     if (!isRead) yield;
   }
-  return Buffer.concat([...parts, gone]);
+  return Buffer.concat([...parts, ...gone]);
 }
 
 /** Ids of the healthy devices of a list. */

@@ -207,3 +207,42 @@ describe('A CDI file that cannot be removed with its lease', () => {
     assert.equal(told.at(-1), undefined);
   });
 });
+
+describe('CDI files of a life before, whose leases ended while their directory did not answer', () => {
+  it('are removed once it answers, although the start could not look for them', async () => {
+    const machine = new FakeMachine();
+    const origin = { root: '0'.repeat(16), boot: machine.bootId };
+    let text = '';
+    let isSilent = true;
+    const name = fileOf('lease-of-a-life-before');
+    const there = new Set<string>();
+    const answer = <T>(value: T): Promise<T> => (isSilent ? Promise.reject(new Error('EIO')) : Promise.resolve(value));
+    const told: (string | undefined)[] = [];
+    const cdi = new LeaseFiles({
+      ...{ clock: machine.clock, kind: 'v/c', origin },
+      directory: {
+        path: '/run/cdi',
+        prepare: () => answer(undefined),
+        names: () => answer([...there]),
+        text: () => answer(text),
+        remove: (file) => answer(void there.delete(file)),
+        rename: () => answer(undefined),
+        write: (_name, written) => Promise.resolve(void (text = written)),
+      },
+      look: () => Promise.resolve(new Map()),
+      degraded: (why) => told.push(why),
+    });
+    machine.offer('v/gpu', 'g0');
+    const { allocations } = await allocationWorld(machine, { cdi });
+    assert.ok(
+      (await allocations.allocate(request('v/gpu'), { uid: 0, process: undefined }, new AbortController().signal)).ok,
+    );
+    there.add(name);
+    await cdi.reconcile([], true);
+    assert.equal(cdi.hasLeftovers, true);
+    isSilent = false;
+    await machine.clock.advance(10_000);
+    await cdi.reconcile([], true);
+    assert.deepEqual([[...there], cdi.hasLeftovers, told.at(-1)], [[], false, undefined]);
+  });
+});

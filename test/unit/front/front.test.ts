@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Front } from '../../../src/front/front.js';
 import type { FrontedService, ResourceNow } from '../../../src/front/ports.js';
+import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { frontWire } from '../../../src/platform/wire/front-wire.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
 /** A front with the sockets of two resources, before a kubelet that opens a stream for each Register and ends it when we do. */
-function world() {
+function world({ maxResources = 2, user = undefined as number | undefined, wire = WIRE } = {}) {
   const known = new Map<string, ResourceNow>();
   const open = new Set<string>();
   const services = new Map<string, FrontedService>();
@@ -22,7 +24,7 @@ function world() {
     random: { next: () => 1 },
     speculate: 'off',
     speculateForMs: 0,
-    maxResources: () => 2,
+    maxResources: () => maxResources,
     resources: {
       names: () => [...known.keys()],
       now: (name) => known.get(name),
@@ -31,8 +33,8 @@ function world() {
       isAlive: () => Promise.resolve(true),
     },
     owners: { ...NO_OWNERS, idsOf: (name) => held.get(name) ?? [], isFree: (name) => !held.has(name) },
-    wire: WIRE,
-    userOf: () => undefined,
+    wire,
+    userOf: () => user,
     kubelet: {
       incarnation: () => incarnation,
       register: (resource) => {
@@ -69,7 +71,8 @@ function world() {
   const turn = async (change: () => void): Promise<void> => {
     change();
     for (const name of ['a', 'b', 'c']) front.refresh(name);
-    for (let nth = 0; nth < 20; nth++) await new Promise((resolve) => setImmediate(resolve));
+    // Long lists of one user are read one after the other, some 1,000 devices a turn.
+    for (let nth = 0; nth < 60; nth++) await new Promise((resolve) => setImmediate(resolve));
   };
   const restartKubelet = (): void => {
     incarnation = 'k2';
@@ -151,6 +154,78 @@ void describe('resources before the kubelet', () => {
     await answer;
     await turn(() => undefined);
     assert.deepEqual([...open], ['b', 'c']);
+    await front.close(0);
+  });
+});
+
+/** A list of an ordinary user's plugin: each device takes 1,880 bytes of its share. */
+function listed(count: number, prefix = 'd'): ResourceNow {
+  const devices = Array.from({ length: count }, (_, nth) => {
+    return { id: `${prefix}${String(nth).padStart(209, '0')}`, health: 'Healthy' };
+  });
+  return { ...READY, uid: 4001, list: ListAndWatchResponse.encode({ devices }), devices: count, healthy: count };
+}
+
+void describe('resources of one ordinary user', () => {
+  const shared = { maxResources: 3, user: 4001, wire: frontWire };
+
+  void it('take a quarter of the answer of the kubelet that all owners are known from, and no more', async () => {
+    const { front, known, turn } = world(shared);
+    await turn(() => known.set('a', listed(1000)).set('b', listed(1000)));
+    await turn(() => known.set('c', listed(300)));
+    await turn(() => undefined);
+    const { state, reason } = front.view('c') ?? {};
+    assert.deepEqual([front.view('a')?.state, front.view('b')?.state, state], ['fronted', 'fronted', 'too-large']);
+    assert.match(
+      reason ?? '',
+      /its list may take 564000 bytes of .* its user may have 434304 more: list fewer devices.*; the kubelet is told nothing of it$/,
+    );
+    await turn(() => known.set('b', listed(900)));
+    await turn(() => undefined);
+    assert.equal(front.view('c')?.state, 'fronted', 'and the room that one leaves is for the next');
+    await front.close(0);
+  });
+
+  void it('keep what the kubelet has while pods have it, and count that', async () => {
+    const { front, known, held, turn } = world(shared);
+    await turn(() => known.set('a', listed(2000)));
+    await turn(() => undefined);
+    const ids = Array.from({ length: 2000 }, (_, nth) => `d${String(nth).padStart(209, '0')}`);
+    await turn(() => held.set('a', ids));
+    await turn(() => known.set('a', listed(1000, 'e')));
+    await turn(() => undefined);
+    assert.deepEqual([front.view('a')?.state, front.view('a')?.told.healthy], ['too-large', 2000]);
+    assert.match(front.view('a')?.reason ?? '', /devices that pods have count as well\); the list before it stays$/);
+    await turn(() => known.delete('a'));
+    await turn(() => known.set('b', listed(1000)));
+    await turn(() => undefined);
+    assert.equal(front.view('b')?.state, 'too-large', 'the plugin has gone, and its pods have not');
+    await turn(() => held.delete('a'));
+    await turn(() => undefined);
+    assert.equal(front.view('b')?.state, 'fronted');
+    await front.close(0);
+  });
+
+  void it('leave their room when their pods have ended, also where they are back and the front has no room for them', async () => {
+    const { front, known, held, open, turn } = world({ ...shared, maxResources: 1 });
+    await turn(() => known.set('a', listed(1000)));
+    await turn(() => undefined);
+    await turn(() => held.set('a', ['d'.padEnd(210, '0')]));
+    await turn(() => known.delete('a'));
+    await turn(() => known.set('b', listed(2000)));
+    await turn(() => known.set('a', listed(1000)));
+    assert.deepEqual([[...open], front.view('b')?.state], [['b'], 'too-large']);
+    await turn(() => held.delete('a'));
+    await turn(() => undefined);
+    assert.equal(front.view('b')?.state, 'fronted');
+    await front.close(0);
+  });
+
+  void it('of root have no such share', async () => {
+    const { front, known, turn } = world({ maxResources: 3, wire: frontWire });
+    await turn(() => known.set('a', listed(10_000)).set('b', listed(10_000)));
+    await turn(() => undefined);
+    assert.deepEqual([front.view('a')?.state, front.view('b')?.state], ['fronted', 'fronted']);
     await front.close(0);
   });
 });

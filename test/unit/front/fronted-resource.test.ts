@@ -4,6 +4,7 @@ import { FrontedResource } from '../../../src/front/fronted-resource.js';
 import { COMPOSING_TURNS } from '../../../src/front/list-composer.js';
 import { KeptWaiting } from '../../../src/front/kept-waiting.js';
 import { Registrations } from '../../../src/front/registrations.js';
+import { ToldShares } from '../../../src/front/told-shares.js';
 import type { FrontedService, ListOut, ResourceNow } from '../../../src/front/ports.js';
 import { FairRoom } from '../../../src/kernel/fair-room.js';
 import type { DeviceOptions } from '../../../src/model/device-use.js';
@@ -71,6 +72,7 @@ function world(now: ResourceNow = READY) {
     usesRegistry: true,
     registrations: new Registrations(clock),
     keptWaiting: new KeptWaiting({ clock, userOf: () => undefined }),
+    shares: new ToldShares(NO_OWNERS, () => undefined),
     changed: () => undefined,
     called: () => undefined,
     gateWaited: () => undefined,

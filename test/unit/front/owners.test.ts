@@ -28,6 +28,10 @@ function world() {
     holdings: [] as readonly PodHolding[],
     gets: 0,
     lists: 0,
+    /** Small steps of taking answers. */
+    steps: 0,
+    /** Each of them waits for it. */
+    rest: undefined as Promise<void> | undefined,
     isMute: false,
     /** Of the next Gets. */
     failures: [] as Error[],
@@ -59,6 +63,10 @@ function world() {
         return facts.holdings.filter((one) => one.pod === pod);
       },
       usable: () => Promise.resolve(new Set([RESOURCE])),
+    },
+    rests: () => () => {
+      facts.steps += 1;
+      return facts.rest;
     },
     before: { has: (resource) => resource === BEFORE },
     asked: (problem) => void asked.push(problem),
@@ -334,6 +342,56 @@ describe('an Allocate that comes while the kubelet is being asked for all pods',
     assert.deepEqual([facts.signal?.aborted, theirs.aborted], [false, false]);
     owners.close();
     assert.equal(facts.signal?.aborted, true, 'it ends with the front');
+  });
+});
+
+describe('an answer of the kubelet with many devices', () => {
+  const many = (pod: string): PodHolding => {
+    const ids = Array.from({ length: 1000 }, (_, nth) => `d${String(nth)}`);
+    return { namespace: 'default', pod, container: 'c', resource: RESOURCE, ids };
+  };
+
+  it('is gone over in small steps, and what was known counts until all of it is read', async () => {
+    const { clock, facts, owners, changed } = await askedWorld(pods(2));
+    changed.length = 0;
+    facts.holdings = [many('q')];
+    let goOn = (): void => undefined;
+    facts.rest = new Promise((resolve) => (goOn = resolve));
+    facts.steps = 0;
+    await clock.advance(10_000);
+    assert.deepEqual([facts.steps, owners.idsOf(RESOURCE), changed], [1, ['d0', 'd1'], []]);
+    owners.giving(RESOURCE, ['new']);
+    goOn();
+    await clock.settle();
+    facts.rest = undefined;
+    assert.deepEqual([facts.steps, owners.heldOf(RESOURCE), changed], [1002, 1001, [RESOURCE]]);
+    owners.close();
+  });
+
+  it('is not taken where the broker stops meanwhile', async () => {
+    const { clock, facts, owners, changed, asked } = await askedWorld(pods(2));
+    facts.holdings = [many('q')];
+    let goOn = (): void => undefined;
+    facts.rest = new Promise((resolve) => (goOn = resolve));
+    await clock.advance(10_000);
+    owners.close();
+    goOn();
+    await clock.settle();
+    assert.deepEqual([changed.length, asked.length, clock.pending], [1, 1, 0]);
+  });
+
+  it('is kept as one owner for all devices that a container has, and their ids are put together once', async () => {
+    const { clock, facts, owners } = await askedWorld([many('p')]);
+    assert.equal(new Set(owners.of(RESOURCE).values()).size, 1);
+    const ids = owners.idsOf(RESOURCE);
+    await clock.advance(10_000);
+    assert.equal(owners.idsOf(RESOURCE), ids);
+    facts.holdings = [];
+    await clock.advance(10_000);
+    assert.equal(new Set(owners.of(RESOURCE).values()).size, 1);
+    await clock.advance(10_000);
+    assert.deepEqual(owners.idsOf(RESOURCE), []);
+    owners.close();
   });
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ResourceNow } from '../../../src/front/ports.js';
-import { compose, isWorse, NOTHING, type Told } from '../../../src/front/told.js';
+import { beyondKubelet, compose, isWorse, NOTHING, type Told } from '../../../src/front/told.js';
 import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { frontWire } from '../../../src/platform/wire/front-wire.js';
 import { READY } from '../../support/front-ports.js';
@@ -37,13 +37,13 @@ describe('the list that the kubelet is told', () => {
   const now = nowOf({ a: GOOD, b: BAD });
 
   it('is the very bytes of the plugin while it lists all that pods have', () => {
-    const told = compose(now, { told: 'reported' }, ['a', 'b'], frontWire);
+    const told = compose(now, { told: 'reported' }, { held: ['a', 'b'] }, frontWire);
     assert.equal(told?.bytes, now.list);
     assert.deepEqual(counts(told), [1, 1]);
   });
 
   it('keeps what a pod has and the plugin does not list any more, as unhealthy and once', () => {
-    const told = compose(now, { told: 'reported' }, ['a', 'gone', 'lost'], frontWire);
+    const told = compose(now, { told: 'reported' }, { held: ['a', 'gone', 'lost'] }, frontWire);
     assert.deepEqual(read(told), [
       ['a', GOOD, 1],
       ['b', BAD, 1],
@@ -54,7 +54,7 @@ describe('the list that the kubelet is told', () => {
   });
 
   it('has all devices as unhealthy where it says so, with their nodes and with those that vanished', () => {
-    const told = compose(now, { told: 'unhealthy' }, ['a', 'gone'], frontWire);
+    const told = compose(now, { told: 'unhealthy' }, { held: ['a', 'gone'] }, frontWire);
     assert.deepEqual(read(told), [
       ['a', BAD, 1],
       ['b', BAD, 1],
@@ -64,30 +64,57 @@ describe('the list that the kubelet is told', () => {
   });
 
   it('is empty as a goodbye, also while pods have devices, and none at all where nothing is to be told', () => {
-    assert.equal(compose(now, { told: 'goodbye' }, ['a'], frontWire), NOTHING);
-    assert.equal(compose(undefined, { told: 'goodbye' }, ['a'], frontWire), NOTHING);
-    assert.equal(compose(now, { told: 'nothing' }, ['a'], frontWire), undefined);
+    assert.equal(compose(now, { told: 'goodbye' }, { held: ['a'] }, frontWire), NOTHING);
+    assert.equal(compose(undefined, { told: 'goodbye' }, { held: ['a'] }, frontWire), NOTHING);
+    assert.equal(compose(now, { told: 'nothing' }, { held: ['a'] }, frontWire), undefined);
   });
 });
 
 describe('the health of devices in a list', () => {
-  it('is that of the ids that are asked about, the last entry of each', () => {
+  it('is that of the ids that are asked about, the last entry of each', async () => {
     const twice = Buffer.concat([listOf({ a: GOOD, b: GOOD, cc: GOOD, é: BAD }), listOf({ b: BAD })]);
     assert.deepEqual(
-      [...frontWire.healthOf(twice, ['b', 'é', 'missing'])],
+      [...(await frontWire.healthInTurns(twice, ['b', 'é', 'missing']))],
       [
         ['b', false],
         ['é', false],
       ],
     );
-    assert.equal(frontWire.healthOf(twice, []).size, 0);
+    assert.equal((await frontWire.healthInTurns(twice, [])).size, 0);
+  });
+});
+
+describe('the devices of a list in the answers of a kubelet', () => {
+  it('count as near eight NUMA nodes each, with the name of the resource at each', async () => {
+    const list = listOf({ a: GOOD, bcd: BAD });
+    const octets = 8 * (2 * (24 + 'v/gpu'.length) + 'abcd'.length);
+    assert.equal(frontWire.octetsOf(list, 'v/gpu'), octets);
+    assert.equal(await frontWire.octetsInTurns(list, 'v/gpu'), octets);
+    const told = compose(
+      { ...nowOf({ a: GOOD }), list },
+      { told: 'reported' },
+      { held: ['é'], shared: 'v/gpu' },
+      frontWire,
+    );
+    assert.equal(told?.octets, octets + 8 * (24 + 'v/gpu'.length + 2));
+  });
+
+  it('are not for a kubelet where one is near more, of an ordinary user', () => {
+    const nodes = Array.from({ length: 9 }, () => ({ id: 0 }));
+    const list = ListAndWatchResponse.encode({ devices: [{ id: 'a', health: GOOD, topology: { nodes } }] });
+    const now = { ...READY, list };
+    const [shared, own] = ['v/gpu', undefined].map((name) =>
+      compose(now, { told: 'reported' }, { held: [], shared: name }, frontWire),
+    );
+    assert.match((shared && beyondKubelet(shared)) ?? '', /more than 8 NUMA nodes/);
+    assert.equal(own && beyondKubelet(own), undefined);
   });
 });
 
 describe('a list that cannot wait', () => {
   const told = (devices: Readonly<Record<string, string>>): Told => {
     const { list: bytes, devices: all, healthy } = nowOf(devices);
-    return { bytes, healthy, unhealthy: all - healthy };
+    return { bytes, healthy, unhealthy: all - healthy, octets: 0 };
   };
   const before = told({ a: GOOD, b: GOOD, c: BAD });
 
