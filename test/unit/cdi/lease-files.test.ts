@@ -162,8 +162,9 @@ describe('CDI files of leases that are given while the ledger is reset', () => {
   });
 });
 
+const ROOT = { uid: 0, process: undefined };
+
 describe('A CDI file that cannot be removed with its lease', () => {
-  const ROOT = { uid: 0, process: undefined };
   const { signal } = new AbortController();
 
   it('is removed at a later look, and the directory is told of until then', async () => {
@@ -213,8 +214,7 @@ describe('CDI files of a life before, whose leases ended while their directory d
     const machine = new FakeMachine();
     const origin = { root: '0'.repeat(16), boot: machine.bootId };
     let text = '';
-    let isSilent = true;
-    const name = fileOf('lease-of-a-life-before');
+    let isSilent = false;
     const there = new Set<string>();
     const answer = <T>(value: T): Promise<T> => (isSilent ? Promise.reject(new Error('EIO')) : Promise.resolve(value));
     const told: (string | undefined)[] = [];
@@ -234,10 +234,11 @@ describe('CDI files of a life before, whose leases ended while their directory d
     });
     machine.offer('v/gpu', 'g0');
     const { allocations } = await allocationWorld(machine, { cdi });
-    assert.ok(
-      (await allocations.allocate(request('v/gpu'), { uid: 0, process: undefined }, new AbortController().signal)).ok,
-    );
-    there.add(name);
+    const given = await allocations.allocate(request('v/gpu', { key: 'k' }), ROOT, new AbortController().signal);
+    assert.ok(given.ok, JSON.stringify(given));
+    // Nobody has that lease any more.
+    there.add(fileOf(given.value.id));
+    isSilent = true;
     await cdi.reconcile([], true);
     assert.equal(cdi.hasLeftovers, true);
     isSilent = false;
