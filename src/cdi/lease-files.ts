@@ -31,6 +31,8 @@ export class LeaseFiles {
   /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only their own leases. */
   readonly #onHost: Patience;
   #hasLeftovers = false;
+  /** Files of lives before could not be looked for. */
+  #isLookOwed = false;
 
   constructor(ports: LeaseFilePorts) {
     this.#ports = ports;
@@ -38,9 +40,9 @@ export class LeaseFiles {
     this.#onHost = new Patience(ports.clock, WRITE_MS);
   }
 
-  /** A file whose lease is over could not be removed, and engines find its devices by its name until `reconcile` has removed it. */
+  /** A file whose lease is over could not be removed, or looked for: engines find its devices by its name until `reconcile` has removed it. */
   get hasLeftovers(): boolean {
-    return this.#hasLeftovers;
+    return this.#hasLeftovers || this.#isLookOwed;
   }
 
   /**
@@ -97,8 +99,8 @@ export class LeaseFiles {
     const { directory, origin } = this.#ports;
     const toPutRight: Lease[] = [];
     const results = new Map<string, CdiResult>();
-    const hadLeftovers = this.#hasLeftovers;
-    if (mayRemove) this.#hasLeftovers = false;
+    const [hadLeftovers, wasOwed] = [this.#hasLeftovers, this.#isLookOwed];
+    if (mayRemove) [this.#hasLeftovers, this.#isLookOwed] = [false, false];
     try {
       await this.#soon(() => directory.prepare());
       const others = new Set(await this.#soon(() => directory.names()));
@@ -119,13 +121,13 @@ export class LeaseFiles {
         if (found?.origin.root === origin.root) await this.#soon(() => directory.remove(name));
       }
     } catch (failure) {
-      // Also at a start: those of a life before that could not be looked for are leftovers, as far as is known.
-      this.#hasLeftovers ||= hadLeftovers || mayRemove;
+      this.#hasLeftovers ||= hadLeftovers;
+      this.#isLookOwed ||= mayRemove;
       const problem = this.#cannot('read', failure);
       for (const { id } of leases) if (!results.has(id)) results.set(id, { problem, reason: 'later' });
       return results;
     }
-    if (hadLeftovers && !this.#hasLeftovers) this.#ports.degraded(undefined);
+    if ((hadLeftovers || wasOwed) && !this.#hasLeftovers) this.#ports.degraded(undefined);
     for (const lease of toPutRight) results.set(lease.id, await this.#putRight(lease));
     return results;
   }
