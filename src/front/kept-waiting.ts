@@ -3,8 +3,8 @@
 import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
 
-/** A call may take so long and costs nothing. */
-const FREE_MS = 100;
+/** A call may take so long and costs nothing: a kubelet takes longer for a container itself, and each container has several calls. */
+const FREE_MS = 10;
 /** For so long in all a user's plugins may keep the kubelet at once, one Allocate of ten seconds among it, and for a tenth of the time. */
 const BURST_MS = 15_000;
 const TIMES = 10;
