@@ -15,6 +15,7 @@ import {
   MOST_DIRECTORIES,
   type Ways,
 } from './listed-files.js';
+import { directoryMarks } from '../peer/directory-marks.js';
 import { systemClock } from '../time/system-clock.js';
 import { makeDirectory } from './directories.js';
 import { eventBudget, PacedWatch } from './paced-watch.js';
@@ -35,6 +36,8 @@ export interface WatchEvents {
 
 /** The errors of a directory that was removed, exchanged or closed meanwhile. */
 const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
+/** Those of them after which it is another one, should it come back. */
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 const NOTHING: BelowDirectory = { isOther: false };
 /** Names among which directories are looked for before the watch counts as set up. */
 const NAMES_AT_START = 4096;
@@ -55,6 +58,10 @@ interface Followed {
   readonly top: string;
   /** Its events were not taken for a moment. */
   isStale: boolean;
+  /** Its watch stood. */
+  wasWatched: boolean;
+  /** Its watch failed: the next look begins anew. */
+  isLost: boolean;
 }
 
 /** Watches one directory tree. */
@@ -65,6 +72,8 @@ export class DirectoryWatch {
   readonly #followed = new Map<string, Followed>();
   /** By name of the root: directories below it, and the events that they share. */
   readonly #tops = new Map<string, { count: number; readonly isTrusted: boolean; readonly budget: Turns }>();
+  /** Directories of the start whose watches neither stand nor have failed: only then it is known whether it works. */
+  readonly #awaited = new Set<string>();
   #isOn = false;
   /** A directory could not be watched since it was set up: no other is tried before it is set up anew. */
   #isFailing = false;
@@ -76,7 +85,7 @@ export class DirectoryWatch {
     this.#events = events;
   }
 
-  /** Makes the directory if it is missing and starts watching. Never throws: failures are reported as degraded. */
+  /** Makes the directory if it is missing and starts watching, a moment later. Never throws: `degraded` tells how it went. */
   start(): void {
     this.#isOn = true;
     this.#isFailing = false;
@@ -86,14 +95,14 @@ export class DirectoryWatch {
     } catch (failure) {
       this.#failed(this.#root, asError(failure));
     }
-    // In one go, so that the report below is true; where somebody filled a directory, the rest is followed when everything is
+    // In one go, so that it is told once whether all are watched; where somebody filled a directory, the rest is followed when everything is
     // looked at, which takes its time.
     let left = NAMES_AT_START;
     const names = listFiles(this.#ways, this.#root, (directory) => void this.follow(directory));
     while (this.#isWell() && left > 0 && names.next().done !== true) left -= 1;
     names.return(undefined);
+    for (const directory of this.#followed.keys()) this.#awaited.add(directory);
     this.#events.rescan();
-    if (this.#isWell()) this.#events.degraded(undefined);
   }
 
   /** Sets the watch up anew, making the directory again if somebody removed it. */
@@ -123,13 +132,13 @@ export class DirectoryWatch {
     const identity = this.#identityOf(directory);
     if (identity === 'unknown') return NOTHING;
     const before = this.#followed.get(directory);
-    if (before !== undefined && before.identity === identity) {
+    if (before !== undefined && !before.isLost && before.identity === identity) {
       if (!before.isStale) return NOTHING;
       before.isStale = false;
       return { isOther: false, entries: entriesIn(this.#ways, directory) };
     }
     if (before !== undefined) this.#leave(directory);
-    if (identity !== undefined && this.#mayFollow(directory)) this.#tryWatch(directory, identity);
+    if (identity !== undefined && this.#mayFollow(directory)) this.#watch(directory, identity);
     const isOther = before !== undefined;
     return this.#followed.has(directory) ? { isOther, entries: entriesIn(this.#ways, directory) } : { isOther };
   }
@@ -166,15 +175,6 @@ export class DirectoryWatch {
     return count < MOST_DIRECTORIES;
   }
 
-  #tryWatch(directory: string, identity: string): void {
-    try {
-      this.#watch(directory, identity);
-    } catch (failure) {
-      if (!NOT_THERE.has((failure as NodeJS.ErrnoException).code)) this.#failed(directory, asError(failure));
-    }
-  }
-
-  /** @throws NodeJS.ErrnoException as PacedWatch */
   #watch(directory: string, identity: string): void {
     const top = path.relative(this.#root, directory).split('/', 1)[0] ?? '';
     const shared = this.#tops.get(top) ?? {
@@ -185,18 +185,14 @@ export class DirectoryWatch {
     const watch = new PacedWatch((work) => this.#ways.inDirectory(directory, work), {
       clock: systemClock,
       budget: shared.budget,
+      marks: directoryMarks(),
       changed: (name) => this.#changed(directory, name),
-      resumed: () => this.#resumed(directory),
-      failed: (failure) => {
-        this.#leave(directory);
-        this.#events.hint(directory);
-        if (directory === this.#root || !NOT_THERE.has((failure as NodeJS.ErrnoException).code))
-          this.#failed(directory, failure);
-      },
+      watched: () => this.#watched(directory),
+      failed: (failure) => this.#unwatched(directory, failure),
     });
     shared.count += 1;
     this.#tops.set(top, shared);
-    this.#followed.set(directory, { identity, watch, top, isStale: false });
+    this.#followed.set(directory, { identity, watch, top, isStale: false, wasWatched: false, isLost: false });
   }
 
   #changed(directory: string, name: string): void {
@@ -205,16 +201,35 @@ export class DirectoryWatch {
     else if (this.#isOtherRoot()) this.restart();
   }
 
-  #resumed(directory: string): void {
+  #watched(directory: string): void {
     const followed = this.#followed.get(directory);
-    if (followed !== undefined) followed.isStale = true;
+    if (followed !== undefined) [followed.isStale, followed.wasWatched] = [true, true];
+    this.#settled(directory);
     if (directory === this.#root) this.#events.rescan();
     else this.#events.hint(directory);
+  }
+
+  #unwatched(directory: string, failure: NodeJS.ErrnoException): void {
+    if (directory === this.#root || !NOT_THERE.has(failure.code)) this.#failed(directory, failure);
+    const followed = this.#followed.get(directory);
+    // One that is there and could not be watched at all would be tried again at once, without an end.
+    if (followed === undefined || !(followed.wasWatched || GONE.has(failure.code))) {
+      this.#leave(directory);
+      return;
+    }
+    followed.isLost = true;
+    this.#settled(directory);
+    this.#events.hint(directory);
+  }
+
+  #settled(directory: string): void {
+    if (this.#awaited.delete(directory) && this.#awaited.size === 0 && this.#isWell()) this.#events.degraded(undefined);
   }
 
   #leave(directory: string): void {
     const followed = this.#followed.get(directory);
     if (followed === undefined) return;
+    this.#settled(directory);
     followed.watch.close();
     this.#followed.delete(directory);
     const shared = this.#tops.get(followed.top);
@@ -225,6 +240,7 @@ export class DirectoryWatch {
 
   #leaveAll(): void {
     this.#isOn = false;
+    this.#awaited.clear();
     for (const directory of [...this.#followed.keys()]) this.#leave(directory);
   }
 

@@ -2,6 +2,7 @@
 // their sockets, of which two names matter. chokidar would read the whole directory and look at every entry after each
 // change, which is a hundred sockets a hundred times when a node's plugins restart together.
 import { asError } from '../../kernel/clock.js';
+import { directoryMarks } from '../peer/directory-marks.js';
 import { systemClock } from '../time/system-clock.js';
 import { makeDirectory } from './directories.js';
 import { eventBudget, PacedWatch } from './paced-watch.js';
@@ -25,6 +26,8 @@ export class FlatWatch {
   readonly #budget = eventBudget();
   #watcher: PacedWatch | undefined;
   #identity = '';
+  /** It was told since the start that the watch works. */
+  #isTold = false;
   /** The changes since the last call; undefined: anything may have changed. */
   #names: Set<string> | undefined;
   #isClosed = false;
@@ -34,23 +37,24 @@ export class FlatWatch {
     this.#events = events;
   }
 
-  /** Makes the directory if it is missing and starts watching. Never throws: failures are reported as degraded. */
+  /** Makes the directory if it is missing and starts watching, a moment later. Never throws: `degraded` tells how it went. */
   start(): void {
+    this.#isTold = false;
     try {
       makeDirectory(this.#root);
       this.#identity = identityOf(this.#root);
       this.#watcher = new PacedWatch((work) => work(`${this.#root}/.`), {
         clock: systemClock,
         budget: this.#budget,
+        marks: directoryMarks(),
         changed: (name) => this.#changed(name === '.' ? undefined : name),
-        resumed: () => this.#changed(undefined),
+        watched: () => this.#watched(),
         failed: (failure) => this.#failed(failure),
       });
     } catch (failure) {
       this.#failed(asError(failure));
       return;
     }
-    this.#events.degraded(undefined);
     this.#tell(undefined);
   }
 
@@ -73,6 +77,12 @@ export class FlatWatch {
     this.#isClosed = true;
     this.#watcher?.close();
     this.#watcher = undefined;
+  }
+
+  #watched(): void {
+    if (!this.#isTold) this.#events.degraded(undefined);
+    this.#isTold = true;
+    this.#changed(undefined);
   }
 
   #changed(name: string | undefined): void {

@@ -1,9 +1,12 @@
 // The watch of one directory at a bounded cost. A user that makes and removes files without end raises events faster than a
 // program takes them, and the runtime reads until there are none, while nothing else has a turn. A directory that is too busy
 // is dropped for a moment and looked at afterwards.
-import { watch, type FSWatcher } from 'node:fs';
+import { constants, watch, type FSWatcher } from 'node:fs';
 import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { Turns } from '../../kernel/pace.js';
+import type { Marks } from '../peer/directory-marks.js';
+import { O_PATH, openSync } from './name-calls.js';
 
 /** Events taken: as many at once as a thousand plugins raise that start together, and one a millisecond in the long run. */
 const EVENTS = { burst: 2048, intervalMs: 1 };
@@ -27,9 +30,11 @@ export interface PacedWatchPorts {
   readonly budget: Turns;
   /** Something changed: the name in the directory; a dot where that itself is concerned. */
   readonly changed: (name: string) => void;
-  /** It was too busy and is watched again: everything in it may have changed. */
-  readonly resumed: () => void;
-  /** It is not watched any more. */
+  /** Mark the directory while its watch is set: `directoryMarks` (platform/peer/directory-marks). */
+  readonly marks: Marks;
+  /** It is watched from now on, or again after it was too busy: everything in it may have changed until now. */
+  readonly watched: () => void;
+  /** It cannot be watched, or is not any more: ENOENT, EACCES, ENOSPC, EMFILE, `UNANSWERED`. */
   readonly failed: (failure: Error) => void;
 }
 
@@ -49,8 +54,12 @@ export class PacedWatch {
   #pause: Alarm | undefined;
   #pauseMs = PAUSE_MS;
   #resumedAt = -Infinity;
+  /** Lets go the mark that stands in for the watch while that is let go. */
+  #unmark: (() => void) | undefined;
+  /** Counts ends: a watch whose turn comes after one is not set. */
+  #ends = 0;
 
-  /** Watches. @throws NodeJS.ErrnoException ENOENT, EACCES, ENOSPC, EMFILE */
+  /** Watches, a moment later: `watched` or `failed` tells, never before this returns. */
   constructor(inDirectory: InDirectory, ports: PacedWatchPorts) {
     this.#inDirectory = inDirectory;
     this.#ports = ports;
@@ -59,39 +68,67 @@ export class PacedWatch {
 
   /** Stops. Idempotent. */
   close(): void {
+    this.#ends += 1;
     this.#pause?.cancel();
     this.#pause = undefined;
     this.#watcher?.close();
     this.#watcher = undefined;
+    this.#unmark?.();
+    this.#unmark = undefined;
   }
 
   #open(): void {
+    const ends = this.#ends;
+    const isOver = (): boolean => ends !== this.#ends;
+    const open = (): number | undefined =>
+      isOver() ? undefined : this.#inDirectory((at) => openSync(at, O_PATH | constants.O_DIRECTORY));
+    this.#ports.marks
+      .during(open, (at) => {
+        if (!isOver()) this.#watch(at);
+      })
+      .then(
+        () => {
+          if (!isOver()) this.#stands();
+        },
+        (failure: unknown) => {
+          if (!isOver()) this.#failed(asError(failure));
+        },
+      );
+  }
+
+  #stands(): void {
+    this.#unmark?.();
+    this.#unmark = undefined;
+    this.#ports.watched();
+  }
+
+  /** @throws NodeJS.ErrnoException */
+  #watch(at: string): void {
     const { budget, clock, changed } = this.#ports;
-    const watcher = this.#inDirectory((at) => watch(at, { persistent: false }));
+    const watcher = watch(at, { persistent: false });
     this.#watcher = watcher;
     watcher.on('change', (_type, name) => {
       if (watcher !== this.#watcher) return;
       if (budget.take(clock.mono())) changed(String(name));
       else this.#rest();
     });
-    watcher.on('error', (failure) => this.#failed(failure));
+    watcher.on('error', (failure) => {
+      if (watcher === this.#watcher) this.#failed(failure);
+    });
   }
 
   #rest(): void {
-    const { clock, resumed } = this.#ports;
+    const { clock, marks } = this.#ports;
+    // As long as something watches the directory, the next watch of it takes no time.
+    const unmark = ifPossible(() => this.#inDirectory((at) => marks.hold(at)));
     this.close();
+    this.#unmark = unmark;
     const isAgain = clock.mono() - this.#resumedAt < SOON_MS;
     this.#pauseMs = isAgain ? Math.min(MOST_PAUSE_MS, 2 * this.#pauseMs) : PAUSE_MS;
     this.#pause = clock.alarm(this.#pauseMs, () => {
       this.#pause = undefined;
       this.#resumedAt = clock.mono();
-      try {
-        this.#open();
-      } catch (failure) {
-        this.#failed(asError(failure));
-        return;
-      }
-      resumed();
+      this.#open();
     });
   }
 

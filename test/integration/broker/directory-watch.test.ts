@@ -39,10 +39,24 @@ describe('a watched directory', () => {
       rmSync(directory, { recursive: true });
       mkdirSync(directory, { recursive: true });
       await eventually('everything is looked at', () => rescans > seen);
+      const looked = rescans;
       writeFileSync(file, '');
-      await eventually(`a hint about ${file}`, () => hints.includes(file));
+      // Its watch may be about to be set, and then everything is looked at.
+      await eventually(`a look at ${file}`, () => hints.includes(file) || rescans > looked);
     });
   }
+
+  it('that was exchanged before its watch is set is watched', async () => {
+    watch.restart();
+    rmSync(directory, { recursive: true });
+    mkdirSync(directory, { recursive: true });
+    let round = 0;
+    await eventually('a hint about a new file', () => {
+      round += 1;
+      writeFileSync(path.join(directory, `new-${String(round)}.sock`), '');
+      return hints.some((hint) => hint.startsWith(path.join(directory, 'new-')));
+    });
+  });
 
   it('is told of what was in a new directory before it was watched', async () => {
     const made = path.join(tempDir(), 'made');
@@ -86,5 +100,34 @@ describe('a watched directory', () => {
     await eventually('it is seen', () => hints.includes(second));
     rmSync(second, { recursive: true });
     await eventually('it went', () => others.includes(second));
+  });
+
+  it('tells of one that went before its watch was set', async () => {
+    const brief = path.join(directory, 'brief');
+    mkdirSync(brief);
+    symlinkSync('/dev/null', path.join(brief, 'a.sock'));
+    assert.deepEqual(Array.from(watch.follow(brief).entries ?? []), [path.join(brief, 'a.sock')]);
+    rmSync(brief, { recursive: true });
+    await eventually('it went', () => others.includes(brief));
+  });
+
+  it('says that it works once all directories of the start are watched', async () => {
+    const [root, told, hints] = [path.join(tempDir(), 'registry'), [] as (string | undefined)[], [] as string[]];
+    mkdirSync(path.join(root, 'below'), { recursive: true });
+    const other = new DirectoryWatch(new SocketPaths([root], () => false), root, {
+      hint: (file) => hints.push(file),
+      rescan: () => undefined,
+      // What is told of a watch is told in the same turn.
+      degraded: (why) =>
+        queueMicrotask(() => told.push(hints.includes(path.join(root, 'below')) ? why : 'one is not watched yet')),
+    });
+    for (const begin of [() => other.start(), () => other.restart()]) {
+      [told.length, hints.length] = [0, 0];
+      begin();
+      assert.deepEqual(told, []);
+      await eventually('it is told', () => told.length > 0);
+      assert.deepEqual(told, [undefined]);
+    }
+    other.close();
   });
 });

@@ -19,7 +19,11 @@ void describe('a flat watch', () => {
     change();
     await eventually(what, () => changes > seen);
   };
-  before(() => watch.start());
+  before(async () => {
+    watch.start();
+    assert.deepEqual(troubles, []);
+    await eventually('it is watched', () => troubles.length > 0);
+  });
   after(() => watch.close());
 
   void it('makes the directory and tells of files that come, are replaced and go', async () => {
@@ -63,9 +67,12 @@ void describe('a flat watch', () => {
     assert.equal(looked, 1);
     rmSync(file);
     other.restart();
+    assert.equal(told.length, 1, 'its watch does not stand yet');
+    await eventually('it is watched', () => told.length > 1);
     assert.deepEqual(told.slice(1), [undefined]);
+    const seen = looked;
     writeFileSync(path.join(file, 'device-plugins', 'a.sock'), '');
-    await eventually('a change is told', () => looked > 2);
+    await eventually('a change is told', () => looked > seen);
     other.close();
     other.close();
     other.restart();

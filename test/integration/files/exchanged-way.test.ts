@@ -58,6 +58,8 @@ void describe('a directory on the way that is exchanged for a link', () => {
     });
     cleanup.push(() => watch.close());
     watch.start();
+    await eventually('it is watched', () => hints.includes(sub));
+    hints.length = 0;
     exchange();
     assert.deepEqual(watch.follow(sub), { isOther: true }, 'the directory has gone');
     writeFileSync(path.join(elsewhere, 'sub', 'news'), '');

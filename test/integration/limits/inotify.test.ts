@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
@@ -33,11 +34,24 @@ const CASES = [
     says: /ENOSPC/,
     troubles: 1,
   },
+  {
+    what: 'watches for both directories and none for one below (ENOSPC)',
+    limit: 'max_inotify_watches',
+    most: 2,
+    below: 'below',
+    says: /ENOSPC/,
+    troubles: 1,
+  },
   { what: 'no instances left (EMFILE)', limit: 'max_inotify_instances', most: 0, says: /EMFILE/, troubles: 2 },
 ];
 
+const ENOUGH = [
+  { what: 'as many watches as directories', limit: 'max_inotify_watches', most: 2 },
+  { what: 'one instance', limit: 'max_inotify_instances', most: 1 },
+];
+
 void describe('inotify at its limit', { concurrency: true, skip: impossible }, () => {
-  for (const { what, limit, most, says, troubles } of CASES) {
+  for (const { what, limit, most, below = '', says, troubles } of CASES) {
     void it(`${what}: says so, finds sockets by looking, and watches again when it can`, async () => {
       const broker = new BrokerProcess(
         tempDir(),
@@ -45,10 +59,11 @@ void describe('inotify at its limit', { concurrency: true, skip: impossible }, (
         { within: inNamespaces(OWN_USER, setLimit(limit, most)) },
       );
       cleanup.push(() => broker.close());
+      mkdirSync(path.join(broker.registry, below), { recursive: true });
       await broker.start();
+      await eventually('it says so', async () => (await broker.status()).broker.problems.length === troubles);
       const { phase, problems } = (await broker.status()).broker;
       assert.equal(phase, 'degraded');
-      assert.equal(problems.length, troubles, problems.join('\n'));
       for (const problem of problems) {
         assert.match(problem, /cannot be watched: the system's inotify limit is reached .*raise fs\.inotify/);
         assert.match(problem, says);
@@ -70,6 +85,26 @@ void describe('inotify at its limit', { concurrency: true, skip: impossible }, (
       const told = [...broker.log.matchAll(/"broker\.degraded","msg":"([^"]+)"/g)].map(([, sentence]) => sentence);
       assert.ok(told.length >= 2 * troubles, told.join('\n'));
       assert.equal(new Set(told).size, told.length, `each is told once, but: ${told.join('\n')}`);
+    });
+  }
+
+  for (const { what, limit, most } of ENOUGH) {
+    void it(`${what}: nothing is amiss`, async () => {
+      const broker = new BrokerProcess(tempDir(), {}, { within: inNamespaces(OWN_USER, setLimit(limit, most)) });
+      cleanup.push(() => broker.close());
+      await broker.start();
+      for (const [folder, name, door] of [
+        [broker.registry, 'watched', 'watcher'],
+        [broker.devicePlugins, 'calling', 'register'],
+      ] as const) {
+        const one = await plugin(folder, name, door);
+        if (door === 'register') await one.register(broker.kubeletSocket);
+        await eventually(`${name} is in`, async () => (await broker.allocatable(`example.com/${name}`)) === 2);
+        await one.stop();
+        await eventually('its end is noticed', async () => (await broker.allocatable(`example.com/${name}`)) !== 2);
+      }
+      assert.deepEqual((await broker.status()).broker.problems, []);
+      assert.doesNotMatch(broker.log, /broker\.degraded/);
     });
   }
 });
