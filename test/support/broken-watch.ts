@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 const watch = fs.watch as unknown as (...args: unknown[]) => fs.FSWatcher;
 const instead = (...args: unknown[]): fs.FSWatcher => {
   const watcher = watch(...args);
-  if (!String(args[0]).endsWith('device-plugins/.')) return watcher;
+  if (!fs.realpathSync(String(args[0])).endsWith('/device-plugins')) return watcher;
   watcher.close = () => {
     throw new Error('planted: it cannot be closed');
   };
