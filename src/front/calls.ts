@@ -98,8 +98,10 @@ export class FrontCalls {
   /** Why calls about an ordinary user's devices are refused for a moment, which counts as no giving of devices. */
   #paused(): string | undefined {
     const { owners, keptWaiting, resource } = this.#ports;
-    if (!keptWaiting.isLimited(resource)) return undefined;
-    if (owners.needsQuiet()) return 'the kubelet is to say first which pods have which devices; it is asked just now';
+    const user = keptWaiting.userOf(resource);
+    if (user === undefined) return undefined;
+    if (owners.needsQuiet(user))
+      return 'the kubelet is to say first which pods have which devices; it is asked just now';
     const waitMs = keptWaiting.waitMs(resource);
     if (waitMs === 0) return undefined;
     return `the plugins of its user have kept the pods of this node waiting for too long; they are asked again in ${Math.ceil(waitMs / 1000)} s`;
@@ -107,12 +109,13 @@ export class FrontCalls {
 
   /** The kubelet gives devices while `work` is under way. */
   async #giving(work: () => Promise<Buffer>): Promise<Buffer> {
-    const { owners, keptWaiting, resource } = this.#ports;
-    owners.allocating(1);
+    const { owners, keptWaiting, resource, clock } = this.#ports;
+    const [user, since] = [keptWaiting.userOf(resource), clock.mono()];
+    owners.allocating(1, user);
     try {
       return await keptWaiting.during(resource, work);
     } finally {
-      owners.allocating(-1);
+      owners.allocating(-1, user, clock.mono() - since);
     }
   }
 

@@ -170,7 +170,11 @@ export class Front implements RosterListener, ListListener, OwnersListener {
   async close(callsMs: number): Promise<void> {
     this.#isOpen = false;
     this.#alarm?.cancel();
-    await Promise.all([...this.#resources.values()].map((resource) => resource.close(callsMs)));
+    const all = [...this.#resources.values()];
+    const until = this.#ports.clock.mono() + callsMs;
+    // A call of one resource may last: meanwhile the kubelet is told of the others, or it would take their devices for gone.
+    await Promise.all(all.map((resource) => resource.finish(callsMs)));
+    await Promise.all(all.map((resource) => resource.close(Math.max(0, until - this.#ports.clock.mono()))));
     this.#resources.clear();
   }
 }

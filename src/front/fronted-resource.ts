@@ -200,18 +200,25 @@ export class FrontedResource implements FrontedService {
     for (const stream of this.#streams) stream.end();
   }
 
+  /** Registers nothing any more, and finishes calls within the limit; it goes on serving. */
+  async finish(limitMs: number): Promise<void> {
+    this.#registrar.close();
+    if (this.#callsUnderWay === 0) return;
+    await new Promise<void>((resolve) => {
+      const alarm = this.#ports.clock.alarm(limitMs, resolve);
+      this.#idle = () => {
+        alarm.cancel();
+        resolve();
+      };
+    });
+  }
+
   /**
    * Finishes calls within the limit, then stops serving. The kubelet's knowledge is not taken back. The sockets of a resource that
    * is over, and of which no pod has devices, leave no files: plugins may have ever new names.
    */
   async close(limitMs: number): Promise<void> {
-    this.#registrar.close();
-    if (this.#callsUnderWay > 0) {
-      await new Promise<void>((resolve) => {
-        this.#idle = resolve;
-        this.#ports.clock.alarm(limitMs, resolve);
-      });
-    }
+    await this.finish(limitMs);
     const isForgotten = this.isOver && this.#ports.owners.isFree(this.name);
     this.#isClosed = true;
     this.#alarm?.cancel();

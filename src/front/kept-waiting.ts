@@ -29,9 +29,9 @@ export class KeptWaiting {
     this.#ports = ports;
   }
 
-  /** Whether a resource is an ordinary user's. */
-  isLimited(resource: string): boolean {
-    return this.#ports.userOf(resource) !== undefined;
+  /** The ordinary user of a resource, as in the ports. */
+  userOf(resource: string): number | undefined {
+    return this.#ports.userOf(resource);
   }
 
   /** Milliseconds until a call about a resource may be passed on; 0: now. */

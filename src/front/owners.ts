@@ -6,6 +6,7 @@ import { asError, withDeadline, type Alarm } from '../kernel/clock.js';
 import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
 import { DoubleUse, type DoubleUsePorts } from './double-use.js';
+import { BusyUsers } from './busy-users.js';
 import { GivenDevices } from './given-devices.js';
 import { OvertakenLists } from './overtaken-lists.js';
 import { ABSENT, ownersIn, type OwnersByResource, type Rest } from './owners-in.js';
@@ -80,6 +81,8 @@ export class Owners implements FrontOwners {
   #askedAt = -Infinity;
   /** Since when there was no quiet second between two calls. */
   #busySince = -Infinity;
+  /** Who has filled the time since then, and since the last answer. */
+  readonly #busy = new BusyUsers();
   /** The kubelet is being asked at last. */
   #isCatchingUp = false;
 
@@ -161,18 +164,29 @@ export class Owners implements FrontOwners {
     this.#ids.delete(resource);
   }
 
-  allocating(by: 1 | -1): void {
+  allocating(by: 1 | -1, user?: number, tookMs = 0): void {
     const now = this.#ports.clock.mono();
-    if (by === -1) this.#calledAt = now;
-    else if (this.#calls === 0 && now - this.#calledAt >= QUIET_MS) this.#busySince = now;
+    if (by === -1) {
+      this.#calledAt = now;
+      this.#busy.add(user, tookMs + BREATH_MS);
+    } else if (this.#calls === 0 && now - this.#calledAt >= QUIET_MS) {
+      this.#busySince = now;
+      this.#busy.clear();
+    }
     if (by === 1) this.#lists.overtake();
     this.#calls += by;
     if (this.#calls === 0) this.#askAgain();
   }
 
-  needsQuiet(): boolean {
-    const overdueAt = Math.max(this.#busySince, this.#askedAt) + OVERDUE_MS;
-    return this.#isCatchingUp || this.#ports.clock.mono() >= overdueAt + BREATHLESS_MS;
+  needsQuiet(user: number): boolean {
+    return (this.#isCatchingUp || this.#isBreathless) && this.#busy.most() === user;
+  }
+
+  /** There was no pause for so long that somebody has to make one. Where no call came lately, there is one. */
+  get #isBreathless(): boolean {
+    const now = this.#ports.clock.mono();
+    if (this.#calls === 0 && now - this.#calledAt >= QUIET_MS) return false;
+    return now >= Math.max(this.#busySince, this.#askedAt) + OVERDUE_MS + BREATHLESS_MS;
   }
 
   takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
@@ -203,7 +217,7 @@ export class Owners implements FrontOwners {
   async #ask(): Promise<void> {
     if (this.#calls > 0) return; // the end of the last call asks again
     const { podResources, clock, asked } = this.#ports;
-    this.#isCatchingUp = this.needsQuiet();
+    this.#isCatchingUp = this.#isBreathless;
     const askedBefore = this.#askedAt;
     this.#askedAt = clock.mono();
     this.#isAsking = true;
@@ -212,6 +226,7 @@ export class Owners implements FrontOwners {
       await this.#take(await this.#untilHalt.or(overtaken, (signal) => podResources.list(LIST_MS, signal)));
       if (this.#halt.signal.aborted) return;
       this.#wasAsked(true);
+      this.#busy.clear();
       asked(undefined);
       // A kubelet that has only List says nothing about its allocatable devices.
       const has = await podResources.usable(LIST_MS, this.#halt.signal).catch(() => undefined);

@@ -154,11 +154,16 @@ export interface FrontOwners {
   giving(resource: string, ids: readonly string[]): void;
   /**
    * Whether the kubelet could not be asked which pods have which devices for so long, because it gives devices all the time, that calls of
-   * ordinary users' plugins are to be refused until it has said so.
+   * the ordinary user whose plugins are called most are to be refused until it has said so: whether that is this one.
    */
-  needsQuiet(): boolean;
-  /** Calls under way in which the kubelet gives devices, or chooses them: owners are not asked for meanwhile. */
-  allocating(by: 1 | -1): void;
+  needsQuiet(user: number): boolean;
+  /**
+   * Calls under way in which the kubelet gives devices, or chooses them: owners are not asked for meanwhile.
+   *
+   * @param user the ordinary user of the plugin; undefined: it is root's, or the broker's own user's
+   * @param tookMs of one that is over
+   */
+  allocating(by: 1 | -1, user?: number, tookMs?: number): void;
 }
 
 /** A call that is answered with an error: the sentence ends in the pod's status. */

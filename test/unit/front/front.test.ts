@@ -102,6 +102,21 @@ void describe('resources before the kubelet', () => {
     assert.deepEqual([...open], []);
   });
 
+  void it('are all served at the end until the last call of any of them is over', async () => {
+    const { front, known, open, services, turn } = world();
+    await turn(() => known.set('a', READY).set('b', READY));
+    const given = new AbortController();
+    const answered = services.get('a')?.call('Allocate', Buffer.from('q'), given);
+    await turn(() => undefined);
+    const closed = front.close(3000);
+    await turn(() => undefined);
+    assert.deepEqual([...open], ['a', 'b'], 'a kubelet whose stream of b ended would take its devices for gone');
+    given.abort();
+    await closed;
+    assert.deepEqual([...open], []);
+    assert.ok(await answered);
+  });
+
   void it('leave no files once they are over, unless pods have devices of them', async () => {
     const { front, known, held, forgotten, turn } = world();
     held.set('a', ['d']);

@@ -455,28 +455,46 @@ describe('a kubelet that gives one device after another', () => {
     owners.close();
   });
 
-  it('has the calls of ordinary users wait for that, where not even 200 ms come between two, until it has answered', async () => {
+  it('has the busiest ordinary user wait for that, where not even 200 ms come between two, until it has answered', async () => {
     const { clock, facts, owners } = await askedWorld();
-    for (let calls = 0; calls < 690; calls += 1) {
-      owners.allocating(1);
-      await clock.advance(50);
-      owners.allocating(-1);
-      assert.equal(owners.needsQuiet(), false);
-      await clock.advance(50);
+    const call = async (user: number | undefined, ms: number, pauseMs: number): Promise<void> => {
+      owners.allocating(1, user);
+      await clock.advance(ms);
+      owners.allocating(-1, user, ms);
+      await clock.advance(pauseMs);
+    };
+    const waits = (): boolean[] => [4001, 4002].map((user) => owners.needsQuiet(user));
+    for (let calls = 0; calls < 230; calls += 1) {
+      await call(4001, 100, 50);
+      await call(4002, 20, 50);
+      await call(undefined, 20, 50);
+      assert.deepEqual(waits(), [false, false]);
     }
-    for (let calls = 0; calls < 20 && !owners.needsQuiet(); calls += 1) {
-      owners.allocating(1);
-      await clock.advance(100);
-      owners.allocating(-1);
-    }
-    assert.deepEqual([owners.needsQuiet(), facts.lists], [true, 1]);
+    for (let calls = 0; calls < 40 && !owners.needsQuiet(4001); calls += 1) await call(4001, 100, 0);
+    assert.deepEqual([waits(), facts.lists], [[true, false], 1]);
     let answer = (): void => undefined;
     facts.list = () => new Promise((resolve) => (answer = () => resolve([])));
     await clock.advance(200);
-    assert.deepEqual([owners.needsQuiet(), facts.lists], [true, 2], 'a call now would overtake the answer');
+    assert.deepEqual([waits(), facts.lists], [[true, false], 2], 'a call now would overtake the answer');
     answer();
     await clock.settle();
-    assert.equal(owners.needsQuiet(), false);
+    assert.deepEqual(waits(), [false, false]);
     owners.close();
+  });
+
+  it('has nobody wait at the start of a life, nor where root keeps it busy', async () => {
+    const { clock, owners } = world();
+    owners.open();
+    assert.equal(owners.needsQuiet(4001), false);
+    owners.close();
+    const other = await askedWorld();
+    for (let calls = 0; calls < 1600; calls += 1) {
+      const [user, ms] = calls % 2 === 0 ? [undefined, 60] : [4001, 20];
+      other.owners.allocating(1, user);
+      await other.clock.advance(ms);
+      other.owners.allocating(-1, user, ms);
+    }
+    assert.deepEqual([other.facts.lists, other.owners.needsQuiet(4001), clock.pending], [1, false, 0]);
+    other.owners.close();
   });
 });
