@@ -638,7 +638,7 @@ export const MUTANTS = [
   {
     title: 'the plugins of an ordinary user keep the kubelet for seconds at most',
     file: 'src/front/kept-waiting.ts',
-    search: 'account.book(ms * TIMES, now);',
+    search: 'account.book((tookMs - FREE_MS) * TIMES, now);',
     replace: '',
     test: 'unit/front/kept-waiting',
   },

@@ -45,6 +45,8 @@ export interface FrontCallsPorts {
   readonly limits: FrontLimits;
   /** Shared by all resources. */
   readonly keptWaiting: KeptWaiting;
+  /** The ordinary user whose plugin speaks for a resource; undefined: it is root's, or the broker's own user's, and has no limit. */
+  readonly userOf: (resource: string) => number | undefined;
   readonly speculation: () => Speculation;
   readonly gateWaited: (seconds: number) => void;
 }
@@ -97,25 +99,27 @@ export class FrontCalls {
 
   /** Why calls about an ordinary user's devices are refused for a moment, which counts as no giving of devices. */
   #paused(): string | undefined {
-    const { owners, keptWaiting, resource } = this.#ports;
-    const user = keptWaiting.userOf(resource);
+    const { owners, keptWaiting, userOf, resource, clock } = this.#ports;
+    const user = userOf(resource);
     if (user === undefined) return undefined;
     if (owners.needsQuiet(user))
       return 'the kubelet is to say first which pods have which devices; it is asked just now';
-    const waitMs = keptWaiting.waitMs(resource);
+    const waitMs = keptWaiting.waitMs(user, clock.mono());
     if (waitMs === 0) return undefined;
     return `the plugins of its user have kept the pods of this node waiting for too long; they are asked again in ${Math.ceil(waitMs / 1000)} s`;
   }
 
   /** The kubelet gives devices while `work` is under way. */
   async #giving(work: () => Promise<Buffer>): Promise<Buffer> {
-    const { owners, keptWaiting, resource, clock } = this.#ports;
-    const [user, since] = [keptWaiting.userOf(resource), clock.mono()];
+    const { owners, keptWaiting, userOf, resource, clock } = this.#ports;
+    const [user, since] = [userOf(resource), clock.mono()];
     owners.allocating(1, user);
     try {
-      return await keptWaiting.during(resource, work);
+      return await work();
     } finally {
-      owners.allocating(-1, user, clock.mono() - since);
+      const now = clock.mono();
+      if (user !== undefined) keptWaiting.book(user, now - since, now);
+      owners.allocating(-1, user, now - since);
     }
   }
 

@@ -31,7 +31,7 @@ export class Front implements RosterListener, ListListener, OwnersListener {
   readonly #resources = new Map<string, FrontedResource>();
   readonly #registrations: Registrations;
   readonly #composing = new FairRoom(COMPOSING_TURNS);
-  readonly #keptWaiting: KeptWaiting;
+  readonly #keptWaiting = new KeptWaiting();
   readonly #shares: ToldShares;
   #speculation: Speculation;
   #alarm: Alarm | undefined;
@@ -40,7 +40,6 @@ export class Front implements RosterListener, ListListener, OwnersListener {
 
   constructor(ports: FrontPorts) {
     this.#ports = ports;
-    this.#keptWaiting = new KeptWaiting(ports);
     this.#registrations = new Registrations(ports.clock);
     this.#shares = new ToldShares(ports.owners, () => this.#thereIsRoom());
     this.#speculation = ports.speculate === 'gated' ? 'on' : 'off';

@@ -1,6 +1,5 @@
 // How long calls about devices of an ordinary user's plugins may keep the kubelet. It admits the pods of a node one after the other, so a
-// plugin that is slow, or gone each time it is asked, has the pods of everybody wait, without ever letting a call time out.
-import type { Clock } from '../kernel/clock.js';
+// plugin that is slow, or gone each time it is asked, has the pods of everybody wait, without ever letting a call time out. Pure: the time comes in.
 import { Pace } from '../kernel/pace.js';
 
 /** A call may take so long and costs nothing: a kubelet takes longer for a container itself, and each container has several calls. */
@@ -13,50 +12,20 @@ const MOST_DEBT_MS = 10_000;
 /** Users that are remembered; those that owe nothing are forgotten. */
 const MOST_USERS = 1024;
 
-/** The ports. */
-export interface KeptWaitingPorts {
-  readonly clock: Pick<Clock, 'mono'>;
-  /** The ordinary user whose plugin speaks for a resource; undefined: it is root's, or the broker's own user's, and has no limit. */
-  readonly userOf: (resource: string) => number | undefined;
-}
-
-/** The time that users' plugins keep the kubelet, of all resources. */
+/** The time that ordinary users' plugins keep the kubelet, of all resources. */
 export class KeptWaiting {
-  readonly #ports: KeptWaitingPorts;
   readonly #users = new Map<number, Pace>();
 
-  constructor(ports: KeptWaitingPorts) {
-    this.#ports = ports;
+  /** Milliseconds until a call to a plugin of a user may be passed on; 0: now. */
+  waitMs(user: number, now: number): number {
+    return this.#users.get(user)?.waitMs(0, now) ?? 0;
   }
 
-  /** The ordinary user of a resource, as in the ports. */
-  userOf(resource: string): number | undefined {
-    return this.#ports.userOf(resource);
-  }
-
-  /** Milliseconds until a call about a resource may be passed on; 0: now. */
-  waitMs(resource: string): number {
-    const user = this.#ports.userOf(resource);
-    return user === undefined ? 0 : (this.#users.get(user)?.waitMs(0, this.#ports.clock.mono()) ?? 0);
-  }
-
-  /** Does what keeps the kubelet, and counts how long that takes. */
-  async during<T>(resource: string, work: () => Promise<T>): Promise<T> {
-    const user = this.#ports.userOf(resource);
-    if (user === undefined) return work();
-    const since = this.#ports.clock.mono();
-    try {
-      return await work();
-    } finally {
-      this.#book(user, this.#ports.clock.mono() - since - FREE_MS);
-    }
-  }
-
-  #book(user: number, ms: number): void {
-    if (ms <= 0) return;
-    const now = this.#ports.clock.mono();
+  /** The kubelet waited so long for a call to a plugin of a user. */
+  book(user: number, tookMs: number, now: number): void {
+    if (tookMs <= FREE_MS) return;
     const account = this.#users.get(user) ?? new Pace(BURST_MS * TIMES, MOST_DEBT_MS * TIMES);
-    account.book(ms * TIMES, now);
+    account.book((tookMs - FREE_MS) * TIMES, now);
     this.#users.delete(user);
     this.#users.set(user, account);
     for (const [one, known] of this.#users)

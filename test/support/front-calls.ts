@@ -61,7 +61,8 @@ export function callsOfOne() {
       started: Buffer.from('started'),
     },
     limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },
-    keptWaiting: new KeptWaiting({ clock, userOf: () => facts.user }),
+    keptWaiting: new KeptWaiting(),
+    userOf: () => facts.user,
     speculation: () => 'off',
     gateWaited: (seconds) => void facts.waited.push(seconds * 1000),
   });

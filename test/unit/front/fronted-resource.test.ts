@@ -71,7 +71,7 @@ function world(now: ResourceNow = READY) {
     speculation: () => 'off',
     usesRegistry: true,
     registrations: new Registrations(clock),
-    keptWaiting: new KeptWaiting({ clock, userOf: () => undefined }),
+    keptWaiting: new KeptWaiting(),
     shares: new ToldShares(NO_OWNERS, () => undefined),
     changed: () => undefined,
     called: () => undefined,
