@@ -646,7 +646,7 @@ export const MUTANTS = [
     title: 'calls of ordinary users wait where the kubelet could not be asked who has what',
     file: 'src/front/owners.ts',
     search: 'return (this.#isCatchingUp || this',
-    replace: 'return this',
+    replace: 'return (this',
     test: 'unit/front/owners',
   },
   {
