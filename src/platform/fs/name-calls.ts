@@ -15,6 +15,7 @@ import {
   mkdtempSync as mkdtemp,
   opendirSync as opendir,
   openSync as open,
+  readlinkSync as readlink,
   realpathSync as realpath,
   renameSync as rename,
   rmdirSync as rmdir,
@@ -23,6 +24,7 @@ import {
   unlinkSync as unlink,
   type BigIntStats,
 } from 'node:fs';
+import { isOwnShortage } from '../../model/ids.js';
 import { loadLibc, type Libc } from '../peer/libc.js';
 import { BoundedCalls, THROUGH, unanswered } from './bounded-calls.js';
 import { ENTRIES_AT_ONCE, type CallName, type CallThread, type ReadEntry } from './call-thread.js';
@@ -84,7 +86,9 @@ export function openSync(at: string, flags: number, mode?: number): number {
 /** As `statSync` with `bigint`; undefined where nothing has the name. */
 export function statusOf(at: string): BigIntStats | undefined {
   const { bounded } = once;
-  return bounded === undefined ? stat(at, { bigint: true, throwIfNoEntry: false }) : statusBy(at, O_PATH);
+  if (bounded === undefined) return stat(at, { bigint: true, throwIfNoEntry: false });
+  const [, fd, rest] = THROUGH.exec(at) ?? [];
+  return fd !== undefined && rest === undefined ? fstatSync(Number(fd), { bigint: true }) : statusBy(at, O_PATH);
 }
 
 /** As `lstatSync` with `bigint`; undefined where nothing has the name. */
@@ -95,7 +99,26 @@ export function statusOfName(at: string): BigIntStats | undefined {
 
 /** As `realpathSync`. */
 export function realpathSync(at: string): string {
-  return made('realpathSync', [at], [at], () => realpath(at));
+  return cachedPathOf(at) ?? made('realpathSync', [at], [at], () => realpath(at));
+}
+
+/** Where a path really leads, as the cache says it; undefined where the call has to be made. */
+function cachedPathOf(at: string): string | undefined {
+  const { bounded } = once;
+  let fd: number | undefined;
+  try {
+    fd = bounded && openCached(bounded.libc, at, O_PATH);
+  } catch (failure) {
+    if (!isOwnShortage((failure as NodeJS.ErrnoException).code ?? '')) throw failure;
+  }
+  if (fd === undefined) return undefined;
+  try {
+    const real = readlink(`/proc/self/fd/${String(fd)}`);
+    // A file that was removed meanwhile is called so, and one may have such a name.
+    return real.endsWith(' (deleted)') ? undefined : real;
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** As `linkSync`. */
@@ -203,7 +226,7 @@ function statusBy(at: string, flags: number): BigIntStats | undefined {
   } catch (failure) {
     const { code } = failure as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    if (code !== 'EMFILE' && code !== 'ENFILE') throw failure;
+    if (!isOwnShortage(code ?? '')) throw failure;
     // Without a descriptor to look with it is looked at all the same.
     return (flags & O_NOFOLLOW) === 0
       ? stat(at, { bigint: true, throwIfNoEntry: false })

@@ -1,18 +1,13 @@
 // The few system calls that Node has no name for, through koffi. It is native and optional: every user of this file works without
 // it. Nothing here waits: sockets are non-blocking.
 import { createRequire } from 'node:module';
-import { endianness } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import type koffi from 'koffi';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { inetDiagOf, inetDiagQuestion, inetDiagUid, type TcpEnd } from './inet-diag.js';
-import { addressIn, SOCKADDR_BYTES } from './sockaddr.js';
+import { addressIn, AF_NETLINK, AF_UNIX, KERNEL, SOCKADDR_BYTES, unixAddress } from './sockaddr.js';
 
-const AF_UNIX = 1;
-const AF_NETLINK = 16;
 const NETLINK_SOCK_DIAG = 4;
-/** sockaddr_nl: the kernel's is zero behind the family. */
-const NETLINK_ADDRESS_BYTES = 12;
 const SOCK_STREAM = 1;
 const SOCK_DGRAM = 2;
 const SOCK_RAW = 3;
@@ -25,14 +20,18 @@ const SO_OOBINLINE = 10;
 const SO_PASSRIGHTS = 83;
 const [NO, YES] = [Buffer.alloc(4), Buffer.alloc(4, 1)];
 const SYS_OPENAT2 = 437;
+/** statx(2): about the descriptor itself, and no file system is asked for what it has to fetch. */
+const OF_DESCRIPTOR_AS_KNOWN = 0x1000 | 0x4000;
+const STATX_MNT_ID = 0x1000;
+/** struct statx, and where it has the id of the mount. */
+const STATX_BYTES = 256;
+const STATX_MNT_ID_AT = 144;
 const AT_FDCWD = -100;
 const O_CLOEXEC = 0o2000000;
 const RESOLVE_CACHED = 0x20n;
 const MSG_NOSIGNAL = 0x4000;
 /** struct ucred: pid, uid, gid, 32 bits each. */
 const UCRED_BYTES = 12;
-/** sockaddr_un.sun_path, its closing NUL included. */
-const SUN_PATH_BYTES = 108;
 
 /** The process at the other end of a connected unix socket, as the kernel names it. */
 export interface Credentials {
@@ -93,6 +92,8 @@ export interface Libc {
    * @returns a descriptor, which is the caller's to close
    */
   openCached(directory: number | undefined, path: string, flags: number): number | Failed;
+  /** The id of the mount that a descriptor is on (statx, Linux 5.8); undefined where the system does not say. */
+  mountOf(fd: number): number | undefined;
   /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
   /**
@@ -136,6 +137,9 @@ class KoffiLibc implements Libc {
   readonly #close: Call;
   readonly #dup2: Call;
   readonly #syscall: Call;
+  /** Undefined where the C library is older than the call. */
+  readonly #statx: Call | undefined;
+  readonly #status = Buffer.alloc(STATX_BYTES);
   /** struct open_how: flags, mode and RESOLVE_CACHED, 64 bits each. */
   readonly #how = new BigUint64Array(3);
   /** The socket that asks for the users of TCP connections; -1: none. */
@@ -159,6 +163,7 @@ class KoffiLibc implements Libc {
     this.#close = libc.func('int close(int)');
     this.#dup2 = libc.func('int dup2(int, int)');
     this.#syscall = libc.func('long syscall(long, int, const char *, const uint8_t *, size_t)');
+    this.#statx = ifPossible(() => libc.func('int statx(int, const char *, int, unsigned int, _Out_ uint8_t *)'));
   }
 
   peerOf(fd: number): Credentials | Failed {
@@ -224,6 +229,13 @@ class KoffiLibc implements Libc {
     return fd < 0 ? this.#failed() : fd;
   }
 
+  mountOf(fd: number): number | undefined {
+    if (this.#statx?.(fd, '', OF_DESCRIPTOR_AS_KNOWN, STATX_MNT_ID, this.#status) !== 0) return undefined;
+    const [mask] = new Uint32Array(this.#status.buffer, this.#status.byteOffset, 1);
+    if (((mask ?? 0) & STATX_MNT_ID) === 0) return undefined;
+    return Number(new BigUint64Array(this.#status.buffer, this.#status.byteOffset + STATX_MNT_ID_AT, 1)[0]);
+  }
+
   listenerAt(path: string): Credentials | Failed {
     return this.#withSocket(SOCK_STREAM, path, (fd, address) => {
       this.takeNoDescriptors(fd);
@@ -279,22 +291,3 @@ class KoffiLibc implements Libc {
     return { error: getSystemErrorName(-this.#koffi.errno()) };
   }
 }
-
-/** sockaddr_un of a path or an abstract name (`@name`); undefined where it does not fit. */
-function unixAddress(name: string): Buffer | undefined {
-  const isAbstract = name.startsWith('@');
-  const path = Buffer.from(isAbstract ? `\0${name.slice(1)}` : `${name}\0`);
-  if (path.length > SUN_PATH_BYTES) return undefined;
-  return addressOf(AF_UNIX, path);
-}
-
-function addressOf(family: number, rest: Buffer): Buffer {
-  const address = Buffer.alloc(2 + rest.length);
-  if (endianness() === 'LE') address.writeUInt16LE(family);
-  else address.writeUInt16BE(family);
-  rest.copy(address, 2);
-  return address;
-}
-
-/** The sockaddr_nl of the kernel. */
-const KERNEL = addressOf(AF_NETLINK, Buffer.alloc(NETLINK_ADDRESS_BYTES - 2));

@@ -59,6 +59,18 @@ function slowDirectory(): { readonly at: string; hang(): void; letGo(): Promise<
 }
 
 describe('calls about names', () => {
+  it('say where a path really leads, whatever its name is', () => {
+    const at = tempDir();
+    for (const name of ['plain', 'gone (deleted)']) {
+      makeName(`${at}/${name}`, 0o700);
+      symlinkSync(name, `${at}/to-${name}`);
+      assert.equal(realpathSync(`${at}/to-${name}/.`), `${at}/${name}`);
+    }
+    symlinkSync('loop', `${at}/loop`);
+    assert.throws(() => realpathSync(`${at}/loop`), { code: 'ELOOP' });
+    assert.throws(() => realpathSync(`${at}/none`), { code: 'ENOENT' });
+  });
+
   it('do what those of node:fs do, in a thread and by the cache of the kernel', () => {
     const at = tempDir();
     assert.equal(realpathSync(`${at}/.`), at);

@@ -1,12 +1,30 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { O_PATH } from '../../../src/platform/fs/name-calls.js';
+import { mountInProc, mountOf } from '../../../src/platform/fs/users-mounts.js';
+import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin } from '../../support/fake-plugin.js';
 import { cannotPrepare, inNamespaces } from '../../support/namespaces.js';
 import { tempDir } from '../../support/temp-dir.js';
+
+describe('the mount of a descriptor', () => {
+  it('is the same by the call and by /proc', () => {
+    const libc = loadLibc();
+    const ids = ['/', '/proc', '/dev', '/sys', tempDir()].map((at) => {
+      const fd = openSync(at, O_PATH);
+      const [mount, byCall, byFile] = [mountOf(fd), libc?.mountOf(fd), mountInProc(fd)];
+      closeSync(fd);
+      assert.deepEqual([mount, byCall ?? byFile], [byFile, byFile], at);
+      return mount;
+    });
+    assert.ok(ids.every((id) => id > 0) && new Set(ids).size > 1, String(ids));
+    assert.equal(libc?.mountOf(2 ** 30), undefined);
+  });
+});
 
 const OWN_MOUNTS = ['--mount'];
 
