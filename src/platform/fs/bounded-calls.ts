@@ -6,6 +6,9 @@ import { isTrusted, UNANSWERED } from '../../model/ids.js';
 import type { Libc } from '../peer/libc.js';
 import { CallThread, type CallName } from './call-thread.js';
 
+/** What makes the calls. */
+export type Calls = Pick<CallThread, 'call' | 'isOver'>;
+
 /**
  * For how long the kernel may keep a call waiting, which takes microseconds, and tens of milliseconds where the disk has to be read; and
  * for how long in all at once, and for which part of the time after that.
@@ -29,7 +32,7 @@ export const THROUGH = /^\/proc\/self\/fd\/(\d+)(?:\/(.*))?$/s;
 
 /** A call that hangs, and where. */
 interface Late {
-  readonly thread: CallThread;
+  readonly thread: Calls;
   readonly places: readonly string[];
 }
 
@@ -39,20 +42,28 @@ export class BoundedCalls {
   readonly libc: Pick<Libc, 'openCached'> | undefined;
   readonly #now: () => number;
   readonly #ownUid: number;
-  #thread: CallThread | undefined;
+  readonly #begin: () => Calls | undefined;
+  #thread: Calls | undefined;
   #late: readonly Late[] = [];
   /** For how long each place kept us waiting, less its part of the time since then. */
   readonly #waits = new Map<string, { readonly ms: number; readonly at: number }>();
 
-  constructor(now: () => number, ownUid: number, libc: Pick<Libc, 'openCached'> | undefined) {
+  /** @param begin a thread that takes calls; undefined: the system has none for us now */
+  constructor(
+    now: () => number,
+    ownUid: number,
+    libc: Pick<Libc, 'openCached'> | undefined,
+    begin: () => Calls | undefined = begun,
+  ) {
     this.libc = libc;
     this.#now = now;
     this.#ownUid = ownUid;
-    this.#thread = begun();
+    this.#begin = begin;
+    this.#thread = begin();
   }
 
   /** The thread that makes the calls now. */
-  get thread(): CallThread | undefined {
+  get thread(): Calls | undefined {
     return this.#thread;
   }
 
@@ -74,8 +85,24 @@ export class BoundedCalls {
     if (isHeld || isFull || places.some((one) => this.#waitOf(one) >= patienceAt(one).burstMs))
       throw unanswered(name, args);
     if (this.#thread?.isOver === true) this.#thread = undefined;
-    const thread = (this.#thread ??= begun());
+    const thread = (this.#thread ??= this.#begin());
     if (thread === undefined) throw unanswered(name, args);
+    return this.#made(thread, name, args, places);
+  }
+
+  /**
+   * Closes a folder that a thread opened, and never throws: one that hangs is closed when its call has returned. No place is refused
+   * it, since nobody would close it later; but where it kept us waiting, that counts there.
+   *
+   * @param places those of the folder
+   */
+  closeFolder(thread: Calls | undefined, id: number, places: readonly string[]): void {
+    // That of a thread that hangs is closed by that thread.
+    if (thread !== undefined && thread === this.#thread && !thread.isOver)
+      ifPossible(() => this.#made(thread, 'closeFolder', [id], places));
+  }
+
+  #made(thread: Calls, name: CallName, args: readonly unknown[], places: readonly string[]): unknown {
     const { answer, keptMs } = thread.call(
       name,
       args,
@@ -85,7 +112,7 @@ export class BoundedCalls {
     if (answer === undefined) {
       this.#late = [...this.#late, { thread, places }];
       // The next call finds it begun.
-      this.#thread = begun();
+      this.#thread = this.#begin();
       throw unanswered(name, args);
     }
     if ('value' in answer) return answer.value;

@@ -26,8 +26,8 @@ import {
 } from 'node:fs';
 import { isOwnShortage } from '../../model/ids.js';
 import { loadLibc, type Libc } from '../peer/libc.js';
-import { BoundedCalls, THROUGH, unanswered } from './bounded-calls.js';
-import { ENTRIES_AT_ONCE, type CallName, type CallThread, type ReadEntry } from './call-thread.js';
+import { BoundedCalls, THROUGH, unanswered, type Calls } from './bounded-calls.js';
+import { ENTRIES_AT_ONCE, type CallName, type ReadEntry } from './call-thread.js';
 
 /** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
 export const O_PATH = 0o10000000;
@@ -48,6 +48,7 @@ export interface Entry {
 export interface Folder {
   /** @throws NodeJS.ErrnoException */
   readSync(): Entry | null;
+  /** Does not throw where calls have a deadline: what was read before it counts. */
   closeSync(): void;
 }
 
@@ -179,7 +180,7 @@ class BoundedFolder implements Folder {
   readonly #calls: BoundedCalls;
   readonly #places: readonly string[];
   readonly #id: number;
-  readonly #thread: CallThread | undefined;
+  readonly #thread: Calls | undefined;
   #entries: readonly ReadEntry[] = [];
   #next = 0;
   #isRead = false;
@@ -205,8 +206,7 @@ class BoundedFolder implements Folder {
   }
 
   closeSync(): void {
-    // That of a thread that hangs is closed when the call has returned.
-    if (this.#calls.thread === this.#thread) this.#calls.call('closeFolder', [this.#id], []);
+    this.#calls.closeFolder(this.#thread, this.#id, this.#places);
   }
 }
 
