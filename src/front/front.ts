@@ -1,6 +1,7 @@
 // The front: every resource that is for the pods of the kubelet, before that kubelet.
 import type { Alarm } from '../kernel/clock.js';
 import { FairRoom } from '../kernel/fair-room.js';
+import { inTurns } from '../kernel/in-turns.js';
 import type { Holding, ListListener } from '../model/device-list.js';
 import type { FrontState, FrontView } from '../model/front.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
@@ -131,13 +132,13 @@ export class Front implements RosterListener, ListListener, OwnersListener {
 
   /**
    * kubelet.sock is another one, or gone. Resources with the most devices that pods have come first, because a new kubelet admits
-   * those pods again at once.
+   * those pods again at once: of root and the broker's user, and then of ordinary users in turns, who have as many as they like.
    */
   kubeletChanged(): void {
-    const held = [...this.#resources.values()].map((resource) => {
-      return { resource, count: this.#ports.owners.idsOf(resource.name).length };
-    });
-    for (const { resource } of held.sort((a, b) => b.count - a.count)) resource.kubeletChanged();
+    const held = [...this.#resources.values()]
+      .map((resource) => ({ resource, count: this.#ports.owners.idsOf(resource.name).length }))
+      .sort((a, b) => b.count - a.count);
+    for (const { resource } of inTurns(held, ({ resource: { user } }) => user)) resource.kubeletChanged();
   }
 
   kubeletHas(resources: ReadonlySet<string>): void {

@@ -93,6 +93,11 @@ export class FrontedResource implements FrontedService {
     return this.#view;
   }
 
+  /** The ordinary user in whose share it is; undefined: it has none. */
+  get user(): number | undefined {
+    return this.#user;
+  }
+
   /** Nothing is known of it any more, and the kubelet neither follows it nor waits for an answer: it need not be kept. */
   get isOver(): boolean {
     return this.#now() === undefined && this.#streams.size === 0 && this.#callsUnderWay === 0;

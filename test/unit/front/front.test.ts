@@ -8,7 +8,12 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
 /** A front with the sockets of two resources, before a kubelet that opens a stream for each Register and ends it when we do. */
-function world({ maxResources = 2, user = undefined as number | undefined, wire = WIRE } = {}) {
+function world({
+  maxResources = 2,
+  user = undefined as number | undefined,
+  userOf = (_name: string): number | undefined => user,
+  wire = WIRE,
+} = {}) {
   const known = new Map<string, ResourceNow>();
   const open = new Set<string>();
   const services = new Map<string, FrontedService>();
@@ -34,7 +39,7 @@ function world({ maxResources = 2, user = undefined as number | undefined, wire 
     },
     owners: { ...NO_OWNERS, idsOf: (name) => held.get(name) ?? [], isFree: (name) => !held.has(name) },
     wire,
-    userOf: () => user,
+    userOf,
     kubelet: {
       incarnation: () => incarnation,
       register: (resource) => {
@@ -153,6 +158,23 @@ void describe('resources before the kubelet', () => {
     held.set('a', ['d']).set('b', ['d', 'e']);
     await turn(restartKubelet);
     assert.deepEqual(registered, ['b', 'a']);
+    await front.close(0);
+  });
+
+  void it('of ordinary users are registered with it after those of root, and users take turns', async () => {
+    const users: Partial<Record<string, number>> = { u1: 1, u2: 1, u3: 1, v: 2 };
+    const { front, known, held, registered, restartKubelet, turn } = world({
+      maxResources: 10,
+      userOf: (name) => users[name],
+    });
+    const names = ['u1', 'u2', 'u3', 'v', 'a', 'b'];
+    await turn(() => names.forEach((name) => known.set(name, READY)));
+    await turn(() => names.forEach((name) => front.refresh(name)));
+    for (const name of ['u1', 'u2', 'u3']) held.set(name, ['d', 'e', 'f', name]);
+    held.set('v', ['d']).set('b', ['d']);
+    registered.splice(0);
+    await turn(restartKubelet);
+    assert.deepEqual(registered, ['b', 'a', 'u1', 'v', 'u2', 'u3']);
     await front.close(0);
   });
 
