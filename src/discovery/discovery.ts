@@ -1,11 +1,12 @@
 // Finds the registration sockets. Events say where to look; the incarnation found by looking counts.
-import type { Alarm, Clock } from '../kernel/clock.js';
+import type { Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import { incarnationKey } from '../model/ids.js';
 import type { FoundSocket, PinnedSocket } from '../model/plugin.js';
 import { isTransient } from '../model/reasons.js';
 import type { RefusedSockets } from '../model/registration.js';
 import type { DiscoverySpace, RegistryPort } from './ports.js';
+import { LookTimer } from './look-timer.js';
 import { noRoom } from './no-room.js';
 
 /** The listener of sockets: RegistrySockets (reconcile/registry-sockets). */
@@ -47,7 +48,6 @@ interface Told extends Counted {
 export class Discovery {
   readonly #port: RegistryPort;
   readonly #events: DiscoveryEvents;
-  readonly #clock: Clock;
   readonly #space: () => DiscoverySpace;
   readonly #known = new Map<string, Known>();
   /** The names of an incarnation, the told one first: a link to a socket is that socket. */
@@ -63,21 +63,27 @@ export class Discovery {
   readonly #looks: Looks;
   /** Everything is to be looked at again once that was done. */
   #isRescanWanted = false;
-  #timer: Alarm | undefined;
-  #fastRescanMs: number | undefined;
+  readonly #timer: LookTimer;
   #stopped = false;
 
   /** @param space the room, read at each use: `openDiscovery` (daemon/discovering) takes it from the settings */
   constructor(port: RegistryPort, events: DiscoveryEvents, clock: Clock, space: () => DiscoverySpace) {
     this.#port = port;
     this.#events = events;
-    this.#clock = clock;
     this.#space = space;
     this.#looks = new Looks({
       clock,
       look: (path, isHint) => this.#examine(path, isHint),
       groupOf: (path) => port.topOf(path),
     });
+    this.#timer = new LookTimer(
+      clock,
+      () => space().rescanMs,
+      () => {
+        this.rescan();
+        events.looked();
+      },
+    );
   }
 
   /** Sockets known now. */
@@ -87,7 +93,7 @@ export class Discovery {
 
   /** Looks at everything now, and again each rescan interval. */
   start(): void {
-    this.#again();
+    this.#timer.start();
     // Restored plugins are compared with the directory, so their paths are looked at in one go, and so are the first AT_ONCE
     // entries; a user that fills the directory does not hold up the start.
     for (const path of this.#port.expected()) this.#examine(path, false);
@@ -105,11 +111,11 @@ export class Discovery {
 
   /** Without working file events everything is looked at more often. */
   setPolling(everyMs: number | undefined): void {
-    this.#fastRescanMs = everyMs;
-    if (this.#stopped || this.#timer === undefined) return;
-    this.#timer.cancel();
-    this.#again();
+    this.#timer.setPolling(everyMs);
   }
+
+  /** Looks at everything soon: events were lost, of any directory. */
+  readonly eventsLost = (): void => this.#timer.hurry();
 
   /** Looks at one path, and at its entries where it is a directory. */
   readonly look = (path: string): void => {
@@ -254,7 +260,7 @@ export class Discovery {
   /** Stops looking and lets go of all sockets. */
   stop(): void {
     this.#stopped = true;
-    this.#timer?.cancel();
+    this.#timer.stop();
     this.#looks.stop();
     for (const { socket } of this.#known.values()) socket.release();
     this.#known.clear();
@@ -282,13 +288,5 @@ export class Discovery {
     const known = new Set([...this.#known.keys(), ...this.#unusable.keys()]);
     yield* known;
     for (const path of this.#port.list()) if (path === undefined || !known.has(path)) yield path;
-  }
-
-  #again(): void {
-    this.#timer = this.#clock.alarm(this.#fastRescanMs ?? this.#space().rescanMs, () => {
-      this.rescan();
-      this.#events.looked();
-      this.#again();
-    });
   }
 }

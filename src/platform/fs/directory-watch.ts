@@ -28,8 +28,10 @@ import { identityOf, whyUnwatched } from './watched-root.js';
 export interface WatchEvents {
   /** Look at this path: it may have changed. A path that is no socket is to be passed to `follow`. */
   readonly hint: (path: string) => void;
-  /** Look at everything: the watch was set up anew, or lost events. */
+  /** Look at everything: the watch was set up anew. */
   readonly rescan: () => void;
+  /** Look at everything soon: events may have been lost, of other directories, too. */
+  readonly lost: () => void;
   /** The watch does not work (undefined: it works). Until then only the rescan finds changes. */
   readonly degraded: (why: string | undefined) => void;
 }
@@ -188,6 +190,7 @@ export class DirectoryWatch {
       marks: directoryMarks(),
       changed: (name) => this.#changed(directory, name),
       watched: () => this.#watched(directory),
+      rested: this.#events.lost,
       failed: (failure) => this.#unwatched(directory, failure),
     });
     shared.count += 1;

@@ -12,6 +12,8 @@ import { identityOf, whyUnwatched } from './watched-root.js';
 export interface FlatWatchEvents {
   /** Something changed, or may have changed unseen: `FlatWatch.changes` has the names. */
   readonly changed: () => void;
+  /** Events may have been lost, of other directories, too. */
+  readonly lost: () => void;
   /** The watch does not work (undefined: it works again). */
   readonly degraded: (why: string | undefined) => void;
 }
@@ -49,6 +51,7 @@ export class FlatWatch {
         marks: directoryMarks(),
         changed: (name) => this.#changed(name === '.' ? undefined : name),
         watched: () => this.#watched(),
+        rested: this.#events.lost,
         failed: (failure) => this.#failed(failure),
       });
     } catch (failure) {

@@ -34,6 +34,8 @@ export interface PacedWatchPorts {
   readonly marks: Marks;
   /** It is watched from now on, or again after it was too busy: everything in it may have changed until now. */
   readonly watched: () => void;
+  /** It is too busy: the system's queue of events, which is one for all directories, may be full, so that others' were lost. */
+  readonly rested: () => void;
   /** It cannot be watched, or is not any more: ENOENT, EACCES, ENOSPC, EMFILE, `UNANSWERED`. */
   readonly failed: (failure: Error) => void;
 }
@@ -130,6 +132,7 @@ export class PacedWatch {
       this.#resumedAt = clock.mono();
       this.#open();
     });
+    this.#ports.rested();
   }
 
   #failed(failure: Error): void {

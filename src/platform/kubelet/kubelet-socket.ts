@@ -21,8 +21,8 @@ import { RegisterRequest, registrationService } from '../../generated/proto/devi
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** The kubelet dials us back before it answers Register, for up to ten seconds. */
 const REGISTER_MS = 15_000;
-/** File events get lost: it is looked this often without any. */
-const LOOK_EVERY_MS = 10_000;
+/** File events get lost, and pods that a new kubelet admits before it knows our resources fail: it is looked this often without any. */
+const LOOK_EVERY_MS = 1000;
 
 /** Hears of the kubelet's socket: Front (front/front). */
 export interface KubeletSocketListener {
@@ -68,6 +68,7 @@ export class KubeletSocket implements Kubelet {
         // A kubelet writes its checkpoint there with each list, beside the sockets of plugins.
         if (names?.has(path.basename(file)) !== false) this.#look();
       },
+      lost: () => undefined, // its own are looked for
       degraded: (why) => ports.unwatched(why),
     });
   }

@@ -87,10 +87,12 @@ export class SocketListeners {
     this.#registryWatch = new DirectoryWatch(ports.paths, pluginsRegistry, {
       hint: this.#discovery.look,
       rescan: this.#discovery.rescan,
+      lost: this.#discovery.eventsLost,
       degraded: (why) => this.#watchChanged('plugins_registry', why),
     });
     this.#deviceWatch = new FlatWatch(devicePlugins, {
       changed: () => this.#lookSoon(),
+      lost: this.#discovery.eventsLost,
       degraded: (why) => this.#watchChanged('device-plugins', why),
     });
   }

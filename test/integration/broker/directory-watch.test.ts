@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DirectoryWatch } from '../../../src/platform/fs/directory-watch.js';
@@ -15,6 +25,7 @@ describe('a watched directory', () => {
   /** Directories that are gone or exchanged. */
   const others: string[] = [];
   let rescans = 0;
+  let losses = 0;
   // As discovery does.
   const hint = (file: string): void => {
     hints.push(file);
@@ -28,10 +39,28 @@ describe('a watched directory', () => {
       rescans += 1;
       Array.from(listFiles(paths, directory, (met) => void watch.follow(met)));
     },
+    lost: () => (losses += 1),
     degraded: (why) => assert.equal(why, undefined),
   });
   before(() => watch.start());
   after(() => watch.close());
+
+  it('that is so busy that the queue of all is full says that events were lost', async () => {
+    const [busy, calm] = ['busy', 'calm'].map((name) => path.join(directory, name));
+    for (const one of [busy, calm]) mkdirSync(one ?? '');
+    await eventually('both are watched', () => {
+      for (const one of [busy, calm]) writeFileSync(path.join(one ?? '', 'hint'), '');
+      return [busy, calm].every((one) => hints.includes(path.join(one ?? '', 'hint')));
+    });
+    const most = Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'));
+    const files = ['1', '2'].map((name) => openSync(path.join(busy ?? '', name), 'w'));
+    // Events of one file in a row are one.
+    for (let count = 0; count < most; count++) for (const file of files) writeSync(file, 'x');
+    writeFileSync(path.join(calm ?? '', 'lost.sock'), '');
+    for (const file of files) closeSync(file);
+    await eventually('it is told', () => losses > 0);
+    assert.equal(hints.includes(path.join(calm ?? '', 'lost.sock')), false);
+  });
 
   for (const round of ['once', 'twice']) {
     it(`that was removed and made again ${round} is watched as before`, async () => {
@@ -117,6 +146,7 @@ describe('a watched directory', () => {
     const other = new DirectoryWatch(new SocketPaths([root], () => false), root, {
       hint: (file) => hints.push(file),
       rescan: () => undefined,
+      lost: () => undefined,
       // What is told of a watch is told in the same turn.
       degraded: (why) =>
         queueMicrotask(() => told.push(hints.includes(path.join(root, 'below')) ? why : 'one is not watched yet')),

@@ -12,6 +12,7 @@ void describe('a flat watch', () => {
   let changes = 0;
   const watch = new FlatWatch(directory, {
     changed: () => (changes += 1),
+    lost: () => undefined,
     degraded: (why) => void troubles.push(why),
   });
   const changed = async (what: string, change: () => void): Promise<void> => {
@@ -60,6 +61,7 @@ void describe('a flat watch', () => {
     let looked = 0;
     const other = new FlatWatch(path.join(file, 'device-plugins'), {
       changed: () => (looked += 1),
+      lost: () => undefined,
       degraded: (why) => void told.push(why),
     });
     other.start();

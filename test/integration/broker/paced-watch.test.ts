@@ -14,7 +14,7 @@ void describe('the watch of one directory', () => {
   void it('that is too busy is let go for a moment, says so when it is watched again, and tells of files that come then', async () => {
     const [directory, clock] = [tempDir(), new FakeClock()];
     const names = new Set<string>();
-    let [events, watched] = [0, 0];
+    let [events, watched, rested] = [0, 0, 0];
     const watch = new PacedWatch((work) => work(directory), {
       clock,
       budget: eventBudget(),
@@ -24,6 +24,7 @@ void describe('the watch of one directory', () => {
       },
       marks: directoryMarks(),
       watched: () => (watched += 1),
+      rested: () => (rested += 1),
       failed: (failure) => assert.fail(failure),
     });
     assert.equal(watched, 0);
@@ -38,7 +39,7 @@ void describe('the watch of one directory', () => {
     await eventually('it rests', () => clock.pending > 0);
     const taken = events;
     assert.ok(taken <= 2048, `${String(taken)} events were taken`);
-    assert.equal(watched, 1);
+    assert.deepEqual([watched, rested], [1, 1]);
 
     await clock.advance(250);
     await eventually('it is watched again', () => watched > 1);
@@ -67,6 +68,7 @@ void describe('the watch of one directory', () => {
       marks,
       changed: (name) => told.push(name),
       watched: () => told.push('watched'),
+      rested: () => undefined,
       failed: (failure) => told.push((failure as NodeJS.ErrnoException).code ?? ''),
     });
     const isTold = (what: string): Promise<unknown> => eventually(what, () => told.includes(what));

@@ -54,6 +54,7 @@ void describe('a directory on the way that is exchanged for a link', () => {
     const watch = new DirectoryWatch(paths, registry, {
       hint: (file) => hints.push(file),
       rescan: () => undefined,
+      lost: () => undefined,
       degraded: (why) => assert.equal(why, undefined),
     });
     cleanup.push(() => watch.close());

@@ -152,6 +152,30 @@ describe('discovery', () => {
     bed.discovery.stop();
   });
 
+  it('looks at everything soon where events were lost, and not more often than twice a second', async () => {
+    const bed = new Bed();
+    bed.discovery.eventsLost();
+    bed.discovery.start();
+    await bed.clock.advance(9000);
+    bed.sockets.put('/r/a');
+    bed.discovery.eventsLost();
+    bed.discovery.eventsLost();
+    await bed.clock.advance(20);
+    assert.deepEqual([bed.news(), bed.looked], [['+/r/a#1'], 1]);
+    bed.sockets.put('/r/b');
+    bed.discovery.eventsLost();
+    await bed.clock.advance(499);
+    assert.deepEqual(bed.news(), []);
+    await bed.clock.advance(1);
+    assert.deepEqual([bed.news(), bed.looked], [['+/r/b#2'], 2]);
+    await bed.clock.advance(9999);
+    assert.equal(bed.looked, 2);
+    bed.discovery.eventsLost();
+    bed.discovery.stop();
+    await bed.clock.advance(20_000);
+    assert.equal(bed.looked, 2);
+  });
+
   it('takes a link to a socket for that socket: it is there as long as one of its names is', () => {
     const bed = new Bed();
     const socket = bed.sockets.put('/r/a');
