@@ -48,7 +48,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const paths = pluginSockets(settings.paths, rest.self.uid);
   const refusals = new RefusalSummary(log, clock, own);
   const isEnforced = (): boolean => live.flood.mode === 'enforce';
-  const { of: reads } = new ReadPaces({ ...own, now: () => clock.mono(), isEnforced, nextTurn });
+  const { of: reads } = new ReadPaces({ ...own, now: () => clock.mono(), alarm: clock.alarm, isEnforced, nextTurn });
   const guarding = guardPlugins({
     clock,
     log: refusals,
