@@ -26,6 +26,7 @@ import { loadLibc } from './platform/peer/libc.js';
 import { end, endAtOnce, endThoughCallsHang } from './platform/process/ending.js';
 import { neverWriteOut } from './platform/process/last-writes.js';
 import { ownUid } from './platform/process/own-uid.js';
+import { ownMemory, returnMemory } from './platform/process/returned-memory.js';
 import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
 import { acquireInstanceLock, isLockHeld, type LockPorts } from './platform/store/instance-lock.js';
 import { LateLock } from './platform/store/late-lock.js';
@@ -201,6 +202,7 @@ async function run(
     log.error('broker.not-started', failure.message);
     return EXIT.failed;
   }
+  const stopReturning = returnMemory({ clock, ...ownMemory });
   const health = serveHealth(daemon, metrics, settings, { clock, log }, served);
   const reload = new PolicyReload({
     ...config,
@@ -220,6 +222,7 @@ async function run(
   // Watchers and names are files, too: where their disk hangs, the end does not wait for them.
   await Promise.race([watching.then((unwatch) => unwatch?.()), sleep(clock, stopping.endMs(LET_GO_MS))]);
   await stopping.leave(lock);
+  stopReturning();
   health?.close();
   notifier.close();
   return isClean ? EXIT.ok : EXIT.failed;

@@ -6,6 +6,7 @@ import type koffi from 'koffi';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { inetDiagOf, inetDiagQuestion, inetDiagUid, type TcpEnd } from './inet-diag.js';
 import { addressIn, AF_NETLINK, AF_UNIX, KERNEL, SOCKADDR_BYTES, unixAddress } from './sockaddr.js';
+import { mountIn, OF_DESCRIPTOR_AS_KNOWN, STATX_BYTES, STATX_MNT_ID } from './statx.js';
 
 const NETLINK_SOCK_DIAG = 4;
 const SOCK_STREAM = 1;
@@ -20,12 +21,6 @@ const SO_OOBINLINE = 10;
 const SO_PASSRIGHTS = 83;
 const [NO, YES] = [Buffer.alloc(4), Buffer.alloc(4, 1)];
 const SYS_OPENAT2 = 437;
-/** statx(2): about the descriptor itself, and no file system is asked for what it has to fetch. */
-const OF_DESCRIPTOR_AS_KNOWN = 0x1000 | 0x4000;
-const STATX_MNT_ID = 0x1000;
-/** struct statx, and where it has the id of the mount. */
-const STATX_BYTES = 256;
-const STATX_MNT_ID_AT = 144;
 const AT_FDCWD = -100;
 const O_CLOEXEC = 0o2000000;
 const RESOLVE_CACHED = 0x20n;
@@ -92,6 +87,8 @@ export interface Libc {
    * @returns a descriptor, which is the caller's to close
    */
   openCached(directory: number | undefined, path: string, flags: number): number | Failed;
+  /** Has the C library give back the memory that nobody uses: milliseconds. */
+  trim(): void;
   /** The id of the mount that a descriptor is on (statx, Linux 5.8); undefined where the system does not say. */
   mountOf(fd: number): number | undefined;
   /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
@@ -137,8 +134,9 @@ class KoffiLibc implements Libc {
   readonly #close: Call;
   readonly #dup2: Call;
   readonly #syscall: Call;
-  /** Undefined where the C library is older than the call. */
+  /** Undefined where the C library has no such call. */
   readonly #statx: Call | undefined;
+  readonly #trim: Call | undefined;
   readonly #status = Buffer.alloc(STATX_BYTES);
   /** struct open_how: flags, mode and RESOLVE_CACHED, 64 bits each. */
   readonly #how = new BigUint64Array(3);
@@ -164,6 +162,7 @@ class KoffiLibc implements Libc {
     this.#dup2 = libc.func('int dup2(int, int)');
     this.#syscall = libc.func('long syscall(long, int, const char *, const uint8_t *, size_t)');
     this.#statx = ifPossible(() => libc.func('int statx(int, const char *, int, unsigned int, _Out_ uint8_t *)'));
+    this.#trim = ifPossible(() => libc.func('int malloc_trim(size_t)'));
   }
 
   peerOf(fd: number): Credentials | Failed {
@@ -229,11 +228,13 @@ class KoffiLibc implements Libc {
     return fd < 0 ? this.#failed() : fd;
   }
 
+  trim(): void {
+    this.#trim?.(0);
+  }
+
   mountOf(fd: number): number | undefined {
     if (this.#statx?.(fd, '', OF_DESCRIPTOR_AS_KNOWN, STATX_MNT_ID, this.#status) !== 0) return undefined;
-    const [mask] = new Uint32Array(this.#status.buffer, this.#status.byteOffset, 1);
-    if (((mask ?? 0) & STATX_MNT_ID) === 0) return undefined;
-    return Number(new BigUint64Array(this.#status.buffer, this.#status.byteOffset + STATX_MNT_ID_AT, 1)[0]);
+    return mountIn(this.#status);
   }
 
   listenerAt(path: string): Credentials | Failed {
