@@ -39,6 +39,8 @@ export interface RegistrarPorts {
   /** Streams that the kubelet has open. */
   readonly openStreams: () => number;
   readonly registrations: Registrations;
+  /** The ordinary user in whose share a resource is; undefined: it has none. */
+  readonly userOf: (resource: string) => number | undefined;
   /** Whether there is an entry in the registry to be made (front.doors). */
   readonly usesRegistry: boolean;
   readonly told: (state: RegistrarState, why: string) => void;
@@ -129,11 +131,11 @@ export class Registrar {
   }
 
   async #register(incarnation: string): Promise<number> {
-    const { resource, kubelet, sockets, usesRegistry, options, clock, told, registrations } = this.#ports;
-    this.#isRegistered = registrations.begin();
+    const { resource, kubelet, sockets, usesRegistry, options, clock, told, registrations, userOf } = this.#ports;
     if (this.#failures === 0) told('registering', 'the kubelet is being called');
     let isCalled = false;
     try {
+      this.#isRegistered = await registrations.begin(userOf(resource), this.#halt.signal);
       await sockets.ensure();
       // Another kubelet that came meanwhile would be called twice, and one is not to hear of what is not offered any more.
       if (!this.#isFor(incarnation)) return 0;

@@ -57,6 +57,7 @@ function world() {
     },
     options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
     openStreams: () => facts.streams,
+    userOf: () => undefined,
     usesRegistry: true,
     registrations,
     told: (state, why) => {
