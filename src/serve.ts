@@ -18,6 +18,7 @@ import { compileGlob } from './platform/config/globs.js';
 import { hostFacts } from './platform/config/host-facts.js';
 import { defaultSource, yamlFile } from './platform/config/yaml-file.js';
 import { boundNameCalls } from './platform/fs/name-calls.js';
+import { Users } from './platform/peer/users.js';
 import { muteLibrary } from './platform/grpc/mute-library.js';
 import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
@@ -139,7 +140,8 @@ async function run(
   let hangup = (): void => undefined;
   process.on('SIGHUP', () => hangup());
   keepYoungSmall();
-  boundNameCalls(() => clock.mono(), ownUid());
+  const users = new Users(ownUid());
+  boundNameCalls(() => clock.mono(), { ownUid: ownUid(), userOf: users.of });
   const metrics = new BrokerMetrics();
   const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
   const tellNotifier = tellSystemd(notifier);
@@ -147,6 +149,7 @@ async function run(
     version: versionOfProgram(),
     live,
     self: { uid: ownUid(), pid: process.pid },
+    users,
     bootId: args.bootId ?? bootIdOfMachine(),
     clock,
     random,

@@ -10,7 +10,7 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import { bottleneckLimiters } from '../platform/limits/bottleneck-limiter.js';
 import type { BrokerMetrics } from '../platform/metrics/broker-metrics.js';
 import { Peers } from '../platform/peer/peers.js';
-import { Users } from '../platform/peer/users.js';
+import type { Users } from '../platform/peer/users.js';
 import { namesMove } from '../platform/fs/name-movers.js';
 import { pluginSockets } from '../platform/fs/socket-paths.js';
 import { deviceListFiles } from '../platform/store/device-list-files.js';
@@ -29,6 +29,8 @@ export interface AssembleParts extends Surroundings {
   readonly version: string;
   readonly live: LiveConfig;
   readonly self: DaemonParts['self'];
+  /** The users of this machine, which the looks at directories know, too. */
+  readonly users: Users;
   /** Identifies this boot of the machine; a checkpoint of another one holds hints. */
   readonly bootId: string;
   readonly metrics: BrokerMetrics;
@@ -37,12 +39,11 @@ export interface AssembleParts extends Surroundings {
 }
 
 /** Puts a daemon together; nothing is opened yet. */
-export function assemble({ live, clock, random, log, metrics, bootId, ...rest }: AssembleParts): Daemon {
+export function assemble({ live, clock, random, log, metrics, bootId, users, ...rest }: AssembleParts): Daemon {
   const { settings } = live.current;
   const { state } = settings.paths;
   const checkpoint = path.join(state, 'checkpoint.json');
   const files = oneAtATime(nodeFiles);
-  const users = new Users(rest.self.uid);
   const own = { ownUid: rest.self.uid, userOf: users.of };
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log, ...own });
   const paths = pluginSockets(settings.paths, rest.self.uid);

@@ -2,7 +2,7 @@
 import { fstatSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { isTrusted, UNANSWERED } from '../../model/ids.js';
+import { strangerUser, UNANSWERED, type UserFacts } from '../../model/ids.js';
 import type { Libc } from '../peer/libc.js';
 import { CallThread, type CallName } from './call-thread.js';
 
@@ -22,8 +22,9 @@ interface Patience {
 const PATIENCE: Patience = { deadlineMs: 250, burstMs: 1000, part: 0.1 };
 /** All directories of one ordinary user, whose calls and nobody else's are refused then: fewer than one call of others in a hundred waits for it. */
 const PATIENCE_WITH_USER: Patience = { deadlineMs: 100, burstMs: 500, part: 0.005 };
-/** Threads that hang in calls. */
+/** Threads that hang in calls; and those of them that directories of ordinary users may take. */
 const MOST_LATE = 16;
+const MOST_LATE_WITH_USERS = MOST_LATE / 2;
 /** Directories and users that kept us waiting and are remembered. */
 const MOST_WAITS = 1024;
 
@@ -41,23 +42,26 @@ export class BoundedCalls {
   /** Asks the cache of the kernel; undefined without koffi. */
   readonly libc: Pick<Libc, 'openCached'> | undefined;
   readonly #now: () => number;
-  readonly #ownUid: number;
+  readonly #users: UserFacts;
   readonly #begin: () => Calls | undefined;
   #thread: Calls | undefined;
   #late: readonly Late[] = [];
   /** For how long each place kept us waiting, less its part of the time since then. */
   readonly #waits = new Map<string, { readonly ms: number; readonly at: number }>();
 
-  /** @param begin a thread that takes calls; undefined: the system has none for us now */
+  /**
+   * @param users tells whose directories are one place: those of all uids of an ordinary user, which may have tens of thousands
+   * @param begin a thread that takes calls; undefined: the system has none for us now
+   */
   constructor(
     now: () => number,
-    ownUid: number,
+    users: UserFacts,
     libc: Pick<Libc, 'openCached'> | undefined,
     begin: () => Calls | undefined = begun,
   ) {
     this.libc = libc;
     this.#now = now;
-    this.#ownUid = ownUid;
+    this.#users = users;
     this.#begin = begin;
     this.#thread = begin();
   }
@@ -81,7 +85,7 @@ export class BoundedCalls {
    */
   call(name: CallName, args: readonly unknown[], places: readonly string[]): unknown {
     const isHeld = this.isLate && this.#late.some((late) => late.places.some((one) => places.includes(one)));
-    const isFull = this.#late.length >= MOST_LATE;
+    const isFull = this.#late.length >= (places.some(isOfUser) ? MOST_LATE_WITH_USERS : MOST_LATE);
     if (isHeld || isFull || places.some((one) => this.#waitOf(one) >= patienceAt(one).burstMs))
       throw unanswered(name, args);
     if (this.#thread?.isOver === true) this.#thread = undefined;
@@ -128,7 +132,8 @@ export class BoundedCalls {
     const [, fd] = THROUGH.exec(at) ?? [];
     if (fd === undefined) return path.dirname(at);
     const { dev, ino, uid } = fstatSync(Number(fd), { bigint: true });
-    return isTrusted(Number(uid), this.#ownUid) ? `${String(dev)}:${String(ino)}` : `${OF_USER}${String(uid)}`;
+    const user = strangerUser(Number(uid), this.#users);
+    return user === undefined ? `${String(dev)}:${String(ino)}` : `${OF_USER}${String(user)}`;
   }
 
   #waitOf(place: string): number {
@@ -148,8 +153,12 @@ export class BoundedCalls {
 /** How a user's directories are named as a place. */
 const OF_USER = 'uid ';
 
+function isOfUser(place: string): boolean {
+  return place.startsWith(OF_USER);
+}
+
 function patienceAt(place: string): Patience {
-  return place.startsWith(OF_USER) ? PATIENCE_WITH_USER : PATIENCE;
+  return isOfUser(place) ? PATIENCE_WITH_USER : PATIENCE;
 }
 
 /** A thread; undefined where the system has none for us now. */

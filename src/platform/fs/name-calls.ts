@@ -24,7 +24,7 @@ import {
   unlinkSync as unlink,
   type BigIntStats,
 } from 'node:fs';
-import { isOwnShortage } from '../../model/ids.js';
+import { isOwnShortage, type UserFacts } from '../../model/ids.js';
 import { loadLibc, type Libc } from '../peer/libc.js';
 import { BoundedCalls, THROUGH, unanswered, type Calls } from './bounded-calls.js';
 import { ENTRIES_AT_ONCE, type CallName, type ReadEntry } from './call-thread.js';
@@ -58,14 +58,15 @@ const once: { bounded?: BoundedCalls } = {};
  * From now on calls of this process about names in directories have a deadline.
  *
  * @param now milliseconds on the monotonic scale
+ * @param users tells whose directories share one patience
  * @param libc asks the cache of the kernel; undefined: a thread makes all calls
  */
 export function boundNameCalls(
   now: () => number,
-  ownUid: number,
+  users: UserFacts,
   libc: Pick<Libc, 'openCached'> | undefined = loadLibc(),
 ): void {
-  once.bounded ??= new BoundedCalls(now, ownUid, libc);
+  once.bounded ??= new BoundedCalls(now, users, libc);
 }
 
 /** Whether a call about a name hangs: then the process does not end before it, unless by a signal. */

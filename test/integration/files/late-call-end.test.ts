@@ -16,7 +16,7 @@ function program(fifo: string, then: string): string {
   return `
     import { boundNameCalls, openSync } from ${module('fs/name-calls')};
     import { end, endThoughCallsHang } from ${module('process/ending')};
-    boundNameCalls(() => performance.now(), process.getuid());
+    boundNameCalls(() => performance.now(), { ownUid: process.getuid(), userOf: (uid) => uid });
     endThoughCallsHang(() => console.log('last lines'));
     try {
       openSync(${JSON.stringify(fifo)}, 64, 0o600); // O_CREAT: no question of the cache

@@ -39,7 +39,7 @@ const time = { now: 0 };
 const UNANSWERED = { code: 'ETIMEDOUT' };
 
 // For this process, as the daemon does it.
-boundNameCalls(() => time.now, ownUid());
+boundNameCalls(() => time.now, { ownUid: ownUid(), userOf: (uid) => (uid >= 100_000 ? 54321 : uid) });
 
 /**
  * A directory with a FIFO: to open that waits in the kernel, for a writer, as a name waits in a directory whose lock somebody holds.
@@ -164,7 +164,8 @@ describe('calls about names', () => {
 
   it('take less of it in all directories of an ordinary user', { skip: ownUid() !== 0 }, async () => {
     const [one, other] = [slowDirectory(), slowDirectory()];
-    for (const { at } of [one, other]) chownSync(at, 54321, 54321);
+    chownSync(one.at, 54321, 54321);
+    chownSync(other.at, 100_007, 100_007); // of its range
     const fds = [one, other].map(({ at }) => openSync(at, constants.O_RDONLY | constants.O_DIRECTORY));
     const [first, second] = fds.map((fd) => `/proc/self/fd/${String(fd)}`);
     time.now = 1_000_000;

@@ -8,12 +8,16 @@ import { tempDir } from '../../support/temp-dir.js';
 /** As a container runtime that does not know openat2 answers, and older kernels. */
 const refusals = ['EPERM', 'ENOSYS', 'EINVAL'];
 let asked = 0;
-boundNameCalls(() => 0, ownUid(), {
-  openCached: () => {
-    asked += 1;
-    return { error: refusals[asked % refusals.length] ?? '' };
+boundNameCalls(
+  () => 0,
+  { ownUid: ownUid(), userOf: (uid) => uid },
+  {
+    openCached: () => {
+      asked += 1;
+      return { error: refusals[asked % refusals.length] ?? '' };
+    },
   },
-});
+);
 
 describe('looks at names where the cache of the kernel cannot be asked', () => {
   it('are made by the thread', () => {

@@ -18,12 +18,16 @@ import { tempDir } from '../../support/temp-dir.js';
 const cache = { isMissed: (): boolean => true };
 let asked = 0;
 const libc = loadLibc();
-boundNameCalls(() => 0, ownUid(), {
-  openCached: (...question) => {
-    asked += 1;
-    return (cache.isMissed() ? undefined : libc?.openCached(...question)) ?? { error: 'EAGAIN' };
+boundNameCalls(
+  () => 0,
+  { ownUid: ownUid(), userOf: (uid) => uid },
+  {
+    openCached: (...question) => {
+      asked += 1;
+      return (cache.isMissed() ? undefined : libc?.openCached(...question)) ?? { error: 'EAGAIN' };
+    },
   },
-});
+);
 
 const servers: Server[] = [];
 after(() => servers.forEach((server) => server.close()));

@@ -15,6 +15,8 @@ function thread(hangsIn?: string): Calls & { isOver: boolean; readonly made: str
   };
 }
 
+const FACTS = { ownUid: 0, userOf: (uid: number): number => uid };
+
 describe('folders that a thread has open', () => {
   const folder = ['/d/.'];
   const OF_D = ['/d'];
@@ -24,7 +26,7 @@ describe('folders that a thread has open', () => {
     const threads = [first, second];
     const calls = new BoundedCalls(
       () => 0,
-      0,
+      FACTS,
       undefined,
       () => threads.shift(),
     );
@@ -46,7 +48,7 @@ describe('folders that a thread has open', () => {
     const slow = { isOver: false, call: () => ({ answer: { value: 1 }, keptMs: 5000 }) };
     const late = new BoundedCalls(
       () => now,
-      0,
+      FACTS,
       undefined,
       () => slow,
     );
@@ -57,5 +59,29 @@ describe('folders that a thread has open', () => {
     assert.throws(() => late.call('readFolder', [1], OF_D), { code: 'ETIMEDOUT' }, 'what closing took counts, too');
     now += 60_000;
     assert.equal(late.call('readFolder', [1], OF_D), 1);
+  });
+});
+
+describe('threads that hang', () => {
+  it('are half for directories of root, whatever ordinary users hold', () => {
+    const hung: Calls[] = [];
+    const calls = new BoundedCalls(
+      () => 0,
+      FACTS,
+      undefined,
+      () => {
+        const one = thread('renameSync');
+        hung.push(one);
+        return one;
+      },
+    );
+    const hang = (place: string): void =>
+      assert.throws(() => calls.call('renameSync', [], [place]), { code: 'ETIMEDOUT' });
+    for (let user = 1; user <= 8; user += 1) hang(`uid ${String(user)}`);
+    assert.equal(hung.length, 9);
+    assert.throws(() => calls.call('mkdirSync', [], ['uid 9']), { code: 'ETIMEDOUT' });
+    assert.equal(calls.call('mkdirSync', [], ['/d']), 7);
+    for (let nth = 1; nth <= 8; nth += 1) hang(`/held${String(nth)}`);
+    assert.throws(() => calls.call('mkdirSync', [], ['/d']), { code: 'ETIMEDOUT' });
   });
 });
