@@ -49,7 +49,8 @@ export function assemble({ live, clock, random, log, metrics, bootId, users, ...
   const paths = pluginSockets(settings.paths, rest.self.uid);
   const refusals = new RefusalSummary(log, clock, own);
   const isEnforced = (): boolean => live.flood.mode === 'enforce';
-  const { of: reads } = new ReadPaces({ ...own, now: () => clock.mono(), alarm: clock.alarm, isEnforced, nextTurn });
+  const time = { now: () => clock.mono(), alarm: clock.alarm.bind(clock) };
+  const { of: reads } = new ReadPaces({ ...own, ...time, isEnforced, nextTurn });
   const guarding = guardPlugins({
     clock,
     log: refusals,
