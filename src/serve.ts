@@ -25,6 +25,7 @@ import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
 import { end, endAtOnce, endThoughCallsHang } from './platform/process/ending.js';
+import { keepProc } from './platform/process/kept-proc.js';
 import { neverWriteOut } from './platform/process/last-writes.js';
 import { ownUid } from './platform/process/own-uid.js';
 import { ownMemory, returnMemory } from './platform/process/returned-memory.js';
@@ -140,6 +141,7 @@ async function run(
   let hangup = (): void => undefined;
   process.on('SIGHUP', () => hangup());
   keepYoungSmall();
+  keepProc();
   const users = new Users(ownUid());
   boundNameCalls(() => clock.mono(), { ownUid: ownUid(), userOf: users.of });
   const metrics = new BrokerMetrics();
