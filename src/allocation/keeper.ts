@@ -176,7 +176,7 @@ export class Keeper {
 
   /** Whether the owner of a lease is known to have ended. */
   hasEnded({ lease }: Entry): boolean {
-    return hasEnded(lease.owner, this.#ports.owners);
+    return hasEnded(lease, this.#ports.owners);
   }
 
   /** Tells `uid` about a lease until `signal` aborts. */

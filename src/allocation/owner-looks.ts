@@ -116,7 +116,7 @@ export class OwnerLooks {
   #endIfEnded(entries: ReadonlySet<Entry>): boolean {
     const left = [...entries].filter((entry) => this.#ledger.has(entry));
     const [first] = left;
-    if (first === undefined || !hasEnded(first.lease.owner, this.#ports.owners)) return first === undefined;
+    if (first === undefined || !hasEnded(first.lease, this.#ports.owners)) return first === undefined;
     for (const entry of left) this.#endIfOver(entry);
     return !left.some((entry) => this.#ledger.has(entry));
   }

@@ -8,10 +8,10 @@ import type { AllocationRequest } from './request.js';
 /** The owner that a request means; a process or control group is always the caller's own. */
 export function ownerOf(
   { bind, names, key }: AllocationRequest,
-  { process }: AllocationCaller,
+  { process, uid }: AllocationCaller,
   owners: OwnerPort,
 ): LeaseOwner | AllocationRefusal {
-  const cgroup = process === undefined ? undefined : groupOf(process, owners);
+  const cgroup = process === undefined ? undefined : groupOf(process, uid, owners);
   if (bind === 'process' && process === undefined) {
     return unseen('the calling process cannot be seen, so that no lease can be bound to it');
   }
@@ -33,9 +33,9 @@ export function ownerOf(
  * The group of that very process. A caller may have passed its connection on and ended, and its pid be somebody else's by now: it is
  * looked for after its group was read.
  */
-function groupOf(process: ProcessLife, owners: OwnerPort): CgroupLife | undefined {
-  const cgroup = owners.cgroupOf(process.pid);
-  return cgroup !== undefined && owners.isAlive(process) ? cgroup : undefined;
+function groupOf(process: ProcessLife, uid: number, owners: OwnerPort): CgroupLife | undefined {
+  const cgroup = owners.cgroupOf(process.pid, uid);
+  return cgroup !== undefined && owners.isAlive(process, uid) ? cgroup : undefined;
 }
 
 function unseen(message: string): AllocationRefusal {

@@ -91,16 +91,17 @@ export interface Offer {
 
 /**
  * The visible state of the processes and control groups that leases are bound to: `owners` (platform/peer/owners). No method
- * throws; an owner that cannot be looked at now, for want of a descriptor or of a permission, is taken to be there: its devices
- * would be given to another owner otherwise.
+ * throws; an owner that cannot be looked at now, for want of a descriptor or of a permission, or because somebody holds the lock of its
+ * directory, is taken to be there: its devices
+ * would be given to another owner otherwise. `uid` is that of the lease.
  */
 export interface OwnerPort {
   /** Whether a thread of that very process has not ended. */
-  isAlive(process: ProcessLife): boolean;
+  isAlive(process: ProcessLife, uid: number): boolean;
   /** The control group of a process as it is now; undefined where it cannot be seen, and could not be looked at again. */
-  cgroupOf(pid: number): CgroupLife | undefined;
+  cgroupOf(pid: number, uid: number): CgroupLife | undefined;
   /** Whether that very group is there and not empty. */
-  isPopulated(cgroup: CgroupLife): boolean;
+  isPopulated(cgroup: CgroupLife, uid: number): boolean;
 }
 
 /** The metrics of the allocator: BrokerMetrics (platform/metrics/broker-metrics). */

@@ -3,7 +3,7 @@ import type { Stamp } from '../kernel/clock.js';
 import { ifPossible } from '../kernel/if-possible.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { EventDraft } from '../model/event.js';
-import type { CdiClaim, Granted, GrantedDevice, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
+import type { CdiClaim, Granted, GrantedDevice, LeaseRecord, LedgerState } from '../model/lease.js';
 import type { LeaseIds } from './ids.js';
 import { entryOf, NO_ANSWER, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts, OwnerPort } from './ports.js';
@@ -24,7 +24,7 @@ export function revived(record: LeaseRecord, ports: Needs): Revived {
   const isSameBoot = bootId === ports.bootId;
   const leftMs = ttlMs === undefined || renewed === undefined ? undefined : timeLeft(ttlMs, renewed, isSameBoot, ports);
   const expiresAt = leftMs === undefined ? undefined : ports.clock.wall() + leftMs;
-  const isSeen = owner.bind !== 'key' && isSameBoot && !hasEnded(owner, ports.owners);
+  const isSeen = owner.bind !== 'key' && isSameBoot && !hasEnded({ owner, uid }, ports.owners);
   const unseen = recovers === undefined ? 'owner-unseen' : 'ledger-recovered';
   const [state, reason] = isSeen ? (['active', undefined] as const) : (['unconfirmed', unseen] as const);
   const endsAt = leftMs === undefined ? undefined : ports.clock.mono() + leftMs;
@@ -42,13 +42,14 @@ export function revived(record: LeaseRecord, ports: Needs): Revived {
 }
 
 /**
- * Whether the owner of a lease is known to have ended; a key never has, nor has an owner that cannot be looked at. Never throws.
+ * Whether the owner of a lease of `uid` is known to have ended; a key never has, nor has an owner that cannot be looked at. Never throws.
  */
-export function hasEnded({ process, cgroup }: LeaseOwner, owners: OwnerPort): boolean {
+export function hasEnded({ owner, uid }: Pick<LeaseRecord, 'owner' | 'uid'>, owners: OwnerPort): boolean {
+  const { process, cgroup } = owner;
   // Called at a start and by alarms: an exception here would end the broker, and each one after it.
   const isThere = ifPossible(() => {
-    if (process !== undefined) return owners.isAlive(process);
-    return cgroup === undefined || owners.isPopulated(cgroup);
+    if (process !== undefined) return owners.isAlive(process, uid);
+    return cgroup === undefined || owners.isPopulated(cgroup, uid);
   });
   return isThere === false;
 }

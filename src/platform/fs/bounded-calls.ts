@@ -57,7 +57,7 @@ export class BoundedCalls {
     now: () => number,
     users: UserFacts,
     libc: Pick<Libc, 'openCached'> | undefined,
-    begin: () => Calls | undefined = begun,
+    begin: () => Calls | undefined = () => begun(now),
   ) {
     this.libc = libc;
     this.#now = now;
@@ -74,7 +74,7 @@ export class BoundedCalls {
   /** Whether a call hangs. */
   get isLate(): boolean {
     if (this.#late.length > 0) this.#late = this.#late.filter(({ thread }) => !thread.isOver);
-    return this.#late.length > 0;
+    return this.#late.length > 0 || CallThread.isLookingAtOne;
   }
 
   /**
@@ -128,6 +128,15 @@ export class BoundedCalls {
     return paths.map((at) => this.#placeOf(at));
   }
 
+  /**
+   * The place of what the kernel shows of a process or group of a user. Root's and our own are places of their own: anybody may hold
+   * each, and the others are to be seen meanwhile.
+   */
+  placeShown(at: string, uid: number): string {
+    const user = strangerUser(uid, this.#users);
+    return user === undefined ? path.dirname(at) : `${SHOWN_OF_USER}${String(user)}`;
+  }
+
   #placeOf(at: string): string {
     const [, fd] = THROUGH.exec(at) ?? [];
     if (fd === undefined) return path.dirname(at);
@@ -152,6 +161,8 @@ export class BoundedCalls {
 
 /** How a user's directories are named as a place. */
 const OF_USER = 'uid ';
+/** And what the kernel shows of a user: whoever holds that keeps nobody from the user's directories. */
+const SHOWN_OF_USER = `${OF_USER}shown `;
 
 function isOfUser(place: string): boolean {
   return place.startsWith(OF_USER);
@@ -162,8 +173,8 @@ function patienceAt(place: string): Patience {
 }
 
 /** A thread; undefined where the system has none for us now. */
-function begun(): CallThread | undefined {
-  return ifPossible(() => new CallThread());
+function begun(now: () => number): CallThread | undefined {
+  return ifPossible(() => new CallThread(now));
 }
 
 /** The failure of a call that was not made, or has not returned. */

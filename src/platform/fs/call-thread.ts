@@ -1,6 +1,6 @@
 // A thread that makes calls about names for the main one, which waits for each, and only for so long. A call that hangs keeps this
 // thread, and the main one goes on with another.
-import { readFileSync } from 'node:fs';
+import { closeSync, open, readSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { ifPossible } from '../../kernel/if-possible.js';
 
@@ -33,11 +33,10 @@ export type CallAnswer =
       };
     };
 
-/** The words: the state, the length of the text behind them, and the number of the thread. */
+/** The words: the state, and the length of the text behind them. */
 const STATE = 0;
 const LENGTH = 1;
-const THREAD = 2;
-const HEAD_BYTES = 12;
+const HEAD_BYTES = 8;
 /** 128 names of 255 octets, each six in JSON at worst. */
 const TEXT_BYTES = 256 * 1024;
 const S = { beginning: 0, idle: 1, asked: 2, answered: 3, givenUp: 4, over: 5 } as const;
@@ -47,6 +46,8 @@ export const ENTRIES_AT_ONCE = 128;
 const BEGINS_IN_MS = 10_000;
 /** A call takes microseconds; of one that takes longer it is asked so often why. */
 const STEP_MS = 10;
+/** A step that took so long was one of a busy processor. */
+const LONG_STEP_MS = 3 * STEP_MS;
 /** A thread that could run, and does not: a processor has nothing left for us. */
 const STARVED_MS = 10_000;
 
@@ -54,10 +55,20 @@ const STARVED_MS = 10_000;
 export class CallThread {
   readonly #words: Int32Array;
   readonly #text: Buffer;
+  readonly #clock: () => number;
   #isBroken = false;
+  /** What the kernel shows of the thread; undefined as long as it is not open. */
+  #stat: number | undefined;
+  static #isLookingAtOne = false;
 
-  /** @throws Error when the system has no room for a thread */
-  constructor() {
+  /** What the kernel shows of a thread is being opened, by the thread pool: where it hangs the process does not end before it. */
+  static get isLookingAtOne(): boolean {
+    return CallThread.#isLookingAtOne;
+  }
+
+  /** @param clock milliseconds on the monotonic scale @throws Error when the system has no room for a thread */
+  constructor(clock: () => number) {
+    this.#clock = clock;
     const shared = new SharedArrayBuffer(HEAD_BYTES + TEXT_BYTES);
     this.#words = new Int32Array(shared, 0, HEAD_BYTES / Int32Array.BYTES_PER_ELEMENT);
     this.#text = Buffer.from(shared, HEAD_BYTES);
@@ -71,6 +82,11 @@ export class CallThread {
       resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 16 },
     });
     worker.on('error', () => (this.#isBroken = true));
+    worker.once('message', (thread: number) => this.#lookAt(thread));
+    worker.once('exit', () => {
+      if (this.#stat !== undefined) closeSync(this.#stat);
+      this.#stat = undefined;
+    });
     worker.unref();
   }
 
@@ -93,8 +109,11 @@ export class CallThread {
     Atomics.store(words, STATE, S.asked);
     Atomics.notify(words, STATE);
     let [keptMs, starvedMs, usedBefore] = [0, 0, Infinity];
+    let since = this.#clock();
     while (Atomics.wait(words, STATE, S.asked, STEP_MS) === 'timed-out' && keptMs < mostMs && starvedMs < STARVED_MS) {
-      const { isWaiting, used } = threadNow(words[THREAD] ?? 0);
+      const now = this.#clock();
+      const { isWaiting, used } = this.#now(now - since);
+      since = now;
       if (isWaiting || used > usedBefore) keptMs += STEP_MS;
       else starvedMs += STEP_MS;
       usedBefore = used;
@@ -105,21 +124,41 @@ export class CallThread {
     return { answer, keptMs };
   }
 
+  /**
+   * Opens what the kernel shows of it. Anybody may hold the lock of the directory of our threads, too, so that the thread pool does it,
+   * one at a time.
+   */
+  #lookAt(thread: number): void {
+    if (CallThread.#isLookingAtOne) return;
+    CallThread.#isLookingAtOne = true;
+    open(`/proc/self/task/${String(thread)}/stat`, (failure, fd) => {
+      CallThread.#isLookingAtOne = false;
+      if (failure !== null) return;
+      if (this.isOver) closeSync(fd);
+      else this.#stat = fd;
+    });
+  }
+
+  /**
+   * Whether it waits in the kernel, and how much of a processor it has used, in ticks. One that does neither is kept from a processor: that
+   * is nobody's directory. Where it cannot be looked at it is taken to wait, unless we were kept from a processor ourselves.
+   *
+   * @param stepMs for which we waited, and meant to wait STEP_MS
+   */
+  #now(stepMs: number): { readonly isWaiting: boolean; readonly used: number } {
+    const stat = this.#stat;
+    if (stat === undefined) return { isWaiting: stepMs < LONG_STEP_MS, used: 0 };
+    const text = Buffer.alloc(512);
+    const status = ifPossible(() => text.toString('latin1', 0, readSync(stat, text, 0, text.length, 0))) ?? '';
+    const [state = 'D', ...rest] = status.slice(status.lastIndexOf(')') + 2).split(' ');
+    return { isWaiting: state === 'D' || state === 'S', used: Number(rest[10]) + Number(rest[11]) };
+  }
+
   /** Waits for the end of a state; one that has not ended by then is given up. Returns whether it has. */
   #has(state: number, ms: number): boolean {
     if (ms > 0 && Atomics.wait(this.#words, STATE, state, ms) !== 'timed-out') return true;
     return Atomics.compareExchange(this.#words, STATE, state, S.givenUp) !== state;
   }
-}
-
-/**
- * Whether a thread of ours waits in the kernel, and how much of a processor it has used, in ticks. One that does neither is kept from a
- * processor: that is nobody's directory.
- */
-function threadNow(thread: number): { readonly isWaiting: boolean; readonly used: number } {
-  const status = ifPossible(() => readFileSync(`/proc/self/task/${String(thread)}/stat`, 'latin1')) ?? '';
-  const [state = 'D', ...rest] = status.slice(status.lastIndexOf(')') + 2).split(' ');
-  return { isWaiting: state === 'D' || state === 'S', used: Number(rest[10]) + Number(rest[11]) };
 }
 
 /** What the thread runs: it is sent there as text, so it uses nothing of this module. */
@@ -130,11 +169,11 @@ function serveCalls(load: (name: string) => unknown): void {
   }
   type Call = (...args: unknown[]) => unknown;
   const fs = load('node:fs') as Record<string, Call | undefined>;
-  const { shared, states, head, entriesAtOnce } = (
-    load('node:worker_threads') as {
-      workerData: { shared: SharedArrayBuffer; states: typeof S; head: number; entriesAtOnce: number };
-    }
-  ).workerData;
+  const { workerData, parentPort } = load('node:worker_threads') as {
+    workerData: { shared: SharedArrayBuffer; states: typeof S; head: number; entriesAtOnce: number };
+    parentPort: { postMessage(thread: number): void };
+  };
+  const { shared, states, head, entriesAtOnce } = workerData;
   const words = new Int32Array(shared, 0, head / 4);
   const text = Buffer.from(shared, head);
   const folders = new Map<number, Folder>();
@@ -157,16 +196,21 @@ function serveCalls(load: (name: string) => unknown): void {
       folders.delete(Number(id));
     },
   };
+  const pathOf = (at: unknown): unknown => {
+    const isOfBytes = typeof at === 'object' && at !== null && 'latin1' in at;
+    return isOfBytes ? Buffer.from(String(at.latin1), 'latin1') : at;
+  };
   const answerTo = (name: string, args: unknown[]): CallAnswer => {
     try {
       // What has no value is told as none: JSON leaves undefined out.
-      return { value: (ofFolders[name] ?? fs[name])?.(...args) ?? null };
+      const [first, ...others] = args;
+      return { value: (ofFolders[name] ?? fs[name])?.(pathOf(first), ...others) ?? null };
     } catch (caught) {
       const { message, code, errno, syscall } = caught as NodeJS.ErrnoException;
       return { failure: { message, code, errno, syscall } };
     }
   };
-  words[2] = Number(String(fs['readlinkSync']?.('/proc/thread-self')).split('/').at(-1));
+  parentPort.postMessage(Number(String(fs['readlinkSync']?.('/proc/thread-self')).split('/').at(-1)));
   if (Atomics.compareExchange(words, 0, states.beginning, states.idle) !== states.beginning) {
     Atomics.store(words, 0, states.over);
     return;

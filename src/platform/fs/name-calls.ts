@@ -16,6 +16,7 @@ import {
   opendirSync as opendir,
   openSync as open,
   readlinkSync as readlink,
+  readFileSync,
   realpathSync as realpath,
   renameSync as rename,
   rmdirSync as rmdir,
@@ -53,6 +54,8 @@ export interface Folder {
 }
 
 const once: { bounded?: BoundedCalls } = {};
+/** The cache is asked by characters. */
+const ASCII = /^[\x01-\x7f]*$/;
 
 /**
  * From now on calls of this process about names in directories have a deadline.
@@ -83,6 +86,29 @@ export function openSync(at: string, flags: number, mode?: number): number {
   if (through !== null && through[2] === undefined) return open(at, flags, mode);
   const cached = (flags & O_CREAT) === 0 ? openCached(bounded.libc, at, flags) : undefined;
   return cached ?? (bounded.call('openSync', [at, flags, mode], bounded.placesOf(at)) as number);
+}
+
+/**
+ * Opens what the kernel shows of a process or a control group: anybody may hold the locks of the directories of both.
+ *
+ * @param at each character is a byte of the path (latin1)
+ * @param uid of the user whose process or group it is: what keeps us waiting there is told apart by user
+ */
+export function openShown(at: string, flags: number, uid: number): number {
+  const { bounded } = once;
+  if (bounded === undefined) return open(Buffer.from(at, 'latin1'), flags);
+  const cached = ASCII.test(at) ? openCached(bounded.libc, at, flags) : undefined;
+  return cached ?? (bounded.call('openSync', [{ latin1: at }, flags], [bounded.placeShown(at, uid)]) as number);
+}
+
+/** The text of such a file, which is short. @param at and `uid` as in `openShown` */
+export function textShown(at: string, uid: number, encoding: 'latin1' | 'utf8' = 'latin1'): string {
+  const fd = openShown(at, constants.O_RDONLY, uid);
+  try {
+    return readFileSync(fd, encoding);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** As `statSync` with `bigint`; undefined where nothing has the name. */

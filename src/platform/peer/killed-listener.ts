@@ -10,5 +10,5 @@ export function isKilledListener(connected: Socket): boolean {
   const fd = descriptorOf(connected);
   const listener = fd === undefined ? undefined : loadLibc()?.peerOf(fd);
   // All programs that answer do so in their first thread, or wait for it at their end.
-  return listener !== undefined && 'pid' in listener && procStat(listener.pid)?.firstHasEnded === true;
+  return listener !== undefined && 'pid' in listener && procStat(listener.pid, listener.uid)?.firstHasEnded === true;
 }

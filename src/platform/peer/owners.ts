@@ -1,9 +1,10 @@
 // The visible state of the processes and control groups that leases are bound to: /proc and the cgroup file system.
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, fstatSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { OwnerPort } from '../../allocation/ports.js';
 import type { CgroupLife, ProcessLife } from '../../model/lease.js';
+import { O_PATH, openShown, textShown } from '../fs/name-calls.js';
 import { lookAtProcess } from '../process/proc-stat.js';
 
 /** Where the kernel shows them. */
@@ -15,6 +16,8 @@ interface Mounts {
 }
 
 const MACHINE: Mounts = { proc: '/proc', mounts: ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] };
+/** The root of each file system of version 2 has it. */
+const ROOT_FILE = 'cgroup.controllers';
 /** Tells whether a group has processes. */
 const EVENTS = 'cgroup.events';
 /** Longer ones have no name for the kernel (path_resolution(7); the last byte is its end). */
@@ -23,21 +26,29 @@ const LONGEST_PATH = 4095;
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
 /**
- * Looks at a machine. Each question reads one small file of the kernel's, which never waits for a disk. No answer throws, even
+ * Looks at a machine. Each question reads one small file of the kernel's, which never waits for a disk, nor for the lock of a directory
+ * (`openShown`, platform/fs/name-calls). No answer throws, even
  * for odd names of groups; they are bytes, one in each character (latin1).
  *
  * @param machine the paths of /proc and of the cgroup file systems
  */
 export function ownersIn({ proc, mounts }: Mounts): OwnerPort {
   const longest = LONGEST_PATH - Math.max(...mounts.map((mount) => mount.length)) - `/${EVENTS}`.length;
-  const lifeOf = (group: string): CgroupLife | 'unseen' | undefined => {
+  // Those of version 2. A name that is missing on another file system is in no cache there.
+  let known: readonly string[] | undefined;
+  const places = (): readonly string[] => {
+    const found = known ?? mounts.filter((mount) => text(path.join(mount, ROOT_FILE), 0) !== undefined);
+    if (found.length === 0) return mounts;
+    known = found;
+    return found;
+  };
+  const lifeOf = (group: string, uid: number): CgroupLife | 'unseen' | undefined => {
     // Where its files have no path nobody sees it become empty; and nothing above the mount is a group.
     if (group.length > longest || group.split('/').includes('..')) return undefined;
     let isSeen = true;
-    for (const mount of mounts) {
+    for (const mount of places()) {
       try {
-        const { ino } = statSync(bytes(path.join(mount, group)));
-        return { path: group, inode: String(ino) };
+        return { path: group, inode: inodeOf(path.join(mount, group), uid) };
       } catch (failure) {
         isSeen &&= GONE.has((failure as NodeJS.ErrnoException).code);
       }
@@ -45,23 +56,23 @@ export function ownersIn({ proc, mounts }: Mounts): OwnerPort {
     return isSeen ? undefined : 'unseen';
   };
   return {
-    isAlive: ({ pid, startTime }) => {
-      const seen = lookAtProcess(pid, proc);
+    isAlive: ({ pid, startTime }, uid) => {
+      const seen = lookAtProcess(pid, uid, proc);
       return seen === 'unseen' || (seen !== 'gone' && !seen.hasEnded && seen.startTime === startTime);
     },
-    cgroupOf: (pid) => {
+    cgroupOf: (pid, uid) => {
       // The line of version 2 has no controllers: `0::/path`. The path may have any byte but the end of a line.
-      const lines = text(path.join(proc, String(pid), 'cgroup'))?.split('\n') ?? [];
+      const lines = text(path.join(proc, String(pid), 'cgroup'), uid)?.split('\n') ?? [];
       const group = lines.find((line) => line.startsWith('0::/'))?.slice('0::'.length);
-      const life = group === undefined ? undefined : lifeOf(group);
+      const life = group === undefined ? undefined : lifeOf(group, uid);
       return life === 'unseen' ? undefined : life;
     },
-    isPopulated: (cgroup) => {
-      const life = lifeOf(cgroup.path);
+    isPopulated: (cgroup, uid) => {
+      const life = lifeOf(cgroup.path, uid);
       if (life === 'unseen') return true;
       if (life?.inode !== cgroup.inode) return false;
-      const events = mounts
-        .map((mount) => text(path.join(mount, cgroup.path, EVENTS)))
+      const events = places()
+        .map((mount) => text(path.join(mount, cgroup.path, EVENTS), uid))
         .find((found) => found !== undefined);
       // The root group has no such file, and never ends.
       return events === undefined || !/^populated 0$/m.test(events);
@@ -80,17 +91,17 @@ export const owners: OwnerPort = ownersIn(MACHINE);
 export function onceATurn(port: OwnerPort, nextTurn: () => Promise<void>): OwnerPort {
   return {
     isAlive: once(
-      (process: ProcessLife) => port.isAlive(process),
+      (process: ProcessLife, uid) => port.isAlive(process, uid),
       nextTurn,
       ({ pid, startTime }) => `${String(pid)} ${startTime}`,
     ),
     cgroupOf: once(
-      (pid: number) => port.cgroupOf(pid),
+      (pid: number, uid) => port.cgroupOf(pid, uid),
       nextTurn,
       (pid) => pid,
     ),
     isPopulated: once(
-      (cgroup: CgroupLife) => port.isPopulated(cgroup),
+      (cgroup: CgroupLife, uid) => port.isPopulated(cgroup, uid),
       nextTurn,
       ({ path: group, inode }) => `${inode} ${group}`,
     ),
@@ -98,27 +109,32 @@ export function onceATurn(port: OwnerPort, nextTurn: () => Promise<void>): Owner
 }
 
 function once<T, Answer>(
-  ask: (about: T) => Answer,
+  ask: (about: T, uid: number) => Answer,
   nextTurn: () => Promise<void>,
   nameOf: (about: T) => number | string,
-): (about: T) => Answer {
+): (about: T, uid: number) => Answer {
   const answers = new Map<number | string, { readonly answer: Answer }>();
-  return (about) => {
+  return (about, uid) => {
     const name = nameOf(about);
     const known = answers.get(name);
     if (known !== undefined) return known.answer;
     if (answers.size === 0) void nextTurn().then(() => answers.clear());
-    const answer = ask(about);
+    const answer = ask(about, uid);
     answers.set(name, { answer });
     return answer;
   };
 }
 
-function text(file: string): string | undefined {
-  return ifPossible(() => readFileSync(bytes(file), 'latin1'));
+function text(file: string, uid: number): string | undefined {
+  return ifPossible(() => textShown(file, uid));
 }
 
-/** A path of bytes for the system, which would be given the characters in UTF-8 otherwise. */
-function bytes(file: string): Buffer {
-  return Buffer.from(file, 'latin1');
+/** @throws NodeJS.ErrnoException */
+function inodeOf(file: string, uid: number): string {
+  const fd = openShown(file, O_PATH, uid);
+  try {
+    return String(fstatSync(fd).ino);
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -49,7 +49,7 @@ export class Peers {
     const found = this.#credentialsOf(socket);
     if (found === undefined) return undefined;
     const pid = pidOf(found);
-    const startTime = pid === undefined ? undefined : procStat(pid)?.startTime;
+    const startTime = pid === undefined ? undefined : procStat(pid, found.uid)?.startTime;
     return { uid: found.uid, gid: found.gid, pid, startTime, source: 'peercred' };
   }
 

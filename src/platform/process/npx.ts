@@ -32,7 +32,7 @@ export function npxAbove(parent: number, see: (pid: number) => Seen | undefined)
  */
 export function endWithNpx(): void {
   if (process.env['npm_lifecycle_event'] !== 'npx') return;
-  const [parent, above] = npxAbove(process.ppid, procStat);
+  const [parent, above] = npxAbove(process.ppid, (pid) => procStat(pid));
   if (parent === undefined) return;
   const look = (): void => {
     if (process.ppid === parent && (above === undefined || procStat(parent)?.parent === above))

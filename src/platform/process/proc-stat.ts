@@ -1,6 +1,8 @@
 // A process as the system shows it in proc_pid_stat(5).
 import { readFileSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { textShown } from '../fs/name-calls.js';
+import { ownUid } from './own-uid.js';
 
 /** The errors of reading a file of a process that is not there any more: before it is opened, and after. */
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ESRCH']);
@@ -24,9 +26,9 @@ export interface ProcStat {
   readonly startTime: string;
 }
 
-/** Looks at a process; undefined where there is none, or it may not be seen. */
-export function procStat(pid: number): ProcStat | undefined {
-  const seen = lookAtProcess(pid);
+/** Looks at a process; undefined where there is none, or it may not be seen. @param uid of its user, as far as that is known */
+export function procStat(pid: number, uid = ownUid()): ProcStat | undefined {
+  const seen = lookAtProcess(pid, uid);
   return typeof seen === 'string' ? undefined : seen;
 }
 
@@ -42,15 +44,16 @@ export function procUid(pid: number, proc = '/proc'): number | undefined {
 }
 
 /**
- * Looks at a process, for callers that must tell a missing process from a failed look: no descriptor is left, or it is hidden.
- * Never throws.
+ * Looks at a process, for callers that must tell a missing process from a failed look: no descriptor is left, it is hidden, or its
+ * directory does not answer. Never throws.
  *
+ * @param uid of its user
  * @param proc where proc(5) is mounted
  */
-export function lookAtProcess(pid: number, proc = '/proc'): ProcStat | 'gone' | 'unseen' {
+export function lookAtProcess(pid: number, uid: number, proc = '/proc'): ProcStat | 'gone' | 'unseen' {
   try {
     // That of its first thread says the same of it, where /proc/PID/stat sums up all threads: 10 ms for 30,000 of them.
-    return statOf(readFileSync(`${proc}/${String(pid)}/task/${String(pid)}/stat`, 'utf8'));
+    return statOf(textShown(`${proc}/${String(pid)}/task/${String(pid)}/stat`, uid, 'utf8'));
   } catch (failure) {
     return GONE.has((failure as NodeJS.ErrnoException).code) ? 'gone' : 'unseen';
   }

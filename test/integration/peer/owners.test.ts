@@ -9,6 +9,7 @@ import { ownersIn } from '../../../src/platform/peer/owners.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const PID = 42;
+const UID = 4001;
 const PROCESS = { pid: PID, startTime: '816' };
 /** As the kernel shows a process whose first thread has ended. */
 const zombie = (threads: number): string =>
@@ -41,7 +42,7 @@ function machine(...mounts: readonly string[]) {
 /** The process is in a group. @returns how that group is known */
 function lifeIn({ shows, port }: ReturnType<typeof machine>, name: string | Buffer): ReturnType<OwnerPort['cgroupOf']> {
   shows('cgroup', Buffer.concat([Buffer.from('4:memory:/elsewhere\n0::'), Buffer.from(name), Buffer.from('\n')]));
-  return port.cgroupOf(PID);
+  return port.cgroupOf(PID, UID);
 }
 
 /** A path of nested groups, of so many bytes. */
@@ -56,13 +57,13 @@ describe('control groups that own leases', () => {
     const world = machine('cgroup');
     const at = world.group('/job.scope');
     const life = lifeIn(world, '/job.scope');
-    assert.ok(life !== undefined && world.port.isPopulated(life));
-    assert.equal(world.port.isPopulated({ ...life, inode: `${life.inode}1` }), false);
+    assert.ok(life !== undefined && world.port.isPopulated(life, UID));
+    assert.equal(world.port.isPopulated({ ...life, inode: `${life.inode}1` }, UID), false);
     writeFileSync(path.join(String(at), 'cgroup.events'), 'populated 0\nfrozen 0\n');
-    assert.equal(world.port.isPopulated(life), false);
+    assert.equal(world.port.isPopulated(life, UID), false);
     rmSync(at, { recursive: true });
-    assert.equal(world.port.isPopulated(life), false);
-    assert.equal(world.port.cgroupOf(PID), undefined);
+    assert.equal(world.port.isPopulated(life, UID), false);
+    assert.equal(world.port.cgroupOf(PID, UID), undefined);
   });
 
   it('are looked at where they can be again, however long their names are, and end as others do', () => {
@@ -81,10 +82,10 @@ describe('control groups that own leases', () => {
         const life = lifeIn(world, name);
         seen += life === undefined ? 0 : 1;
         const known = { path: name, inode: life?.inode ?? '1' };
-        assert.equal(world.port.isPopulated(known), life !== undefined, String(bytes));
+        assert.equal(world.port.isPopulated(known, UID), life !== undefined, String(bytes));
         rmSync(at, { recursive: true });
-        assert.equal(world.port.isPopulated(known), false, String(bytes));
-        assert.equal(world.port.cgroupOf(PID), undefined);
+        assert.equal(world.port.isPopulated(known, UID), false, String(bytes));
+        assert.equal(world.port.cgroupOf(PID, UID), undefined);
       }
       assert.ok(seen === 3, 'where the file that tells of their processes has a name');
     }
@@ -98,7 +99,7 @@ describe('control groups that own leases', () => {
     rmSync(at, { recursive: true });
     // The system's answer to a look at a name with this byte is no error of the kind that says that nothing is there.
     const hidden = { ...life, path: '/job\0scope' };
-    assert.equal(world.port.isPopulated(hidden), true);
+    assert.equal(world.port.isPopulated(hidden, UID), true);
     assert.equal(lifeIn(world, '/job\0scope'), undefined);
   });
 
@@ -113,9 +114,9 @@ describe('control groups that own leases', () => {
       const at = world.group(name);
       const life = lifeIn(world, name);
       assert.equal(life?.path, name.toString('latin1'));
-      assert.equal(world.port.isPopulated(life), true);
+      assert.equal(world.port.isPopulated(life, UID), true);
       rmSync(at, { recursive: true });
-      assert.equal(world.port.isPopulated(life), false);
+      assert.equal(world.port.isPopulated(life, UID), false);
     }
     assert.equal(lifeIn(world, '/../proc'), undefined);
     assert.ok(existsSync(world.proc));
@@ -132,18 +133,18 @@ describe('processes that own leases', () => {
       [0, false],
     ] as const) {
       shows('stat', zombie(threads));
-      assert.equal(port.isAlive(PROCESS), isAlive, String(threads));
+      assert.equal(port.isAlive(PROCESS, UID), isAlive, String(threads));
     }
     shows('stat', zombie(3));
-    assert.equal(port.isAlive({ ...PROCESS, startTime: '815' }), false, 'another one of its number');
+    assert.equal(port.isAlive({ ...PROCESS, startTime: '815' }, UID), false, 'another one of its number');
   });
 
   it('have ended when they are gone, and not when they cannot be looked at', () => {
     const { proc, port } = machine('cgroup');
-    assert.equal(port.isAlive(PROCESS), false);
+    assert.equal(port.isAlive(PROCESS, UID), false);
     // Reading it fails as it does without a descriptor: not because there is no such process.
     mkdirSync(path.join(proc, String(PID), 'task', String(PID), 'stat'));
-    assert.equal(port.isAlive(PROCESS), true);
+    assert.equal(port.isAlive(PROCESS, UID), true);
   });
 
   it('live, and time goes on, while no descriptor is left to look with', () => {
@@ -156,7 +157,7 @@ describe('processes that own leases', () => {
       const self = { pid: process.pid, startTime: procStat(process.pid).startTime };
       const before = uptimeMs();
       try { for (;;) openSync('/dev/null'); } catch ({ code }) { process.stdout.write(code); }
-      process.stdout.write([owners.isAlive(self), Math.abs(uptimeMs() - before) < 60_000].join());`;
+      process.stdout.write([owners.isAlive(self, 0), Math.abs(uptimeMs() - before) < 60_000].join());`;
     const limited = ['--nofile=64:64', process.execPath, '--input-type=module', '-e', script];
     assert.equal(execFileSync('prlimit', limited, { encoding: 'utf8' }), 'EMFILEtrue,true');
   });

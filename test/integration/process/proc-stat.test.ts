@@ -30,7 +30,7 @@ void describe('the stat file of a process', () => {
     const proc = tempDir();
     mkdirSync(path.join(proc, '7/task/7'), { recursive: true });
     writeFileSync(path.join(proc, '7/task/7/stat'), `7 (many) S 1 6 ${'0 '.repeat(14)}30000 0 4711 0\n`);
-    const seen = lookAtProcess(7, proc);
+    const seen = lookAtProcess(7, 0, proc);
     assert.deepEqual(seen, {
       name: 'many',
       hasEnded: false,

@@ -165,14 +165,14 @@ describe('the owners of leases', () => {
     const owners = onceATurn(looked.owners, () => new Promise((resolve) => turns.push(resolve)));
     const group = { path: '/g', inode: '1' };
     for (let nth = 0; nth < 5; nth += 1) {
-      assert.equal(owners.isAlive({ pid: PID, startTime: '1' }), false);
-      assert.equal(owners.isPopulated(group), true);
+      assert.equal(owners.isAlive({ pid: PID, startTime: '1' }, 4001), false);
+      assert.equal(owners.isPopulated(group, 4001), true);
     }
     assert.equal(looked.looks, 2);
     looked.emptied.add('/g');
-    assert.equal(owners.isPopulated({ path: '/g', inode: '2' }), false, 'another group of the name');
+    assert.equal(owners.isPopulated({ path: '/g', inode: '2' }, 4001), false, 'another group of the name');
     for (const turn of turns) turn();
     await Promise.resolve();
-    assert.equal(owners.isPopulated(group), false, 'in the next turn');
+    assert.equal(owners.isPopulated(group, 4001), false, 'in the next turn');
   });
 });
