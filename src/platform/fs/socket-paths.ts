@@ -10,7 +10,7 @@ import type { Paths } from '../../model/settings.js';
 import { Descriptors } from '../process/descriptors.js';
 import { asKnown } from './as-known.js';
 import { realDirectory } from './directories.js';
-import { O_PATH, openSync, statusOf, statusOfName } from './name-calls.js';
+import { O_PATH, openSync, realpathSync, statusOf, statusOfName } from './name-calls.js';
 import { incarnationOf, keyAt, pinSocket } from './socket-pin.js';
 import { mountOf, needNoUsersMount, openedAt, statusAt } from './users-mounts.js';
 
@@ -32,6 +32,8 @@ export class SocketPaths {
   readonly #descriptors: Pick<Descriptors, 'areScarce'>;
   /** Where each root really is, once it exists. */
   readonly #real = new Map<string, string>();
+  /** The same as the last look said it. */
+  readonly #seen = new Map<string, string>();
   /** Roots that are open until the code that runs now has ended: it may look at many sockets. */
   readonly #open = new Map<string, Opened>();
 
@@ -90,6 +92,17 @@ export class SocketPaths {
     if (this.#isFollowed(link)) return pinSocket(file);
     return { problem: 'not-a-socket', detail: `a link of uid ${String(link.uid)}, whose links are not followed` };
   }
+
+  /**
+   * Where a root really is, links followed; undefined while there is none. As it was known where the directory above it does not answer:
+   * no plugin's socket lies elsewhere for that.
+   */
+  readonly realRoot = (root: string): string | undefined => {
+    const real = asKnown(() => realpathSync(root), this.#seen.get(root));
+    if (real === undefined || !this.#roots.includes(root)) this.#seen.delete(root);
+    else this.#seen.set(root, real);
+    return real;
+  };
 
   /**
    * The owner of a path: the owner of its directory, who can fill it with any files, or, in a directory of a trusted user, the

@@ -5,7 +5,6 @@ import type { PinnedSocket } from '../../model/plugin.js';
 import type { KeptSockets } from '../../reconcile/settling.js';
 import type { RegistrationClient } from '../../registration/ports.js';
 import type { PluginDialler, SocketRemover } from '../../session/ports.js';
-import { realDirectory } from '../fs/directories.js';
 import type { SocketPaths } from '../fs/socket-paths.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { pluginDialler } from '../grpc/plugin-dialler.js';
@@ -53,7 +52,7 @@ export function pluginSide(
     sockets: {
       pin: paths.pin,
       keyAt: paths.keyAt,
-      realDirectory,
+      realDirectory: paths.realRoot,
       listenerOf: (socket) => peers.listenerOf(socket),
       answers: async (path) => {
         const pinned = paths.pin(path);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, existsSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdirSync, openSync, rmdirSync, symlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { boundNameCalls, isNameCallLate, openSync as openName } from '../../../src/platform/fs/name-calls.js';
@@ -96,6 +96,25 @@ describe('a directory that does not answer', () => {
     assert.equal(paths.keyAt(`${directory}/a.sock`, key), undefined);
     place.close();
     pinned.close();
+  });
+
+  it('leaves the roots of sockets where they were: no plugin is told that its socket lies outside of them', async (t) => {
+    const root = tempDir();
+    const [directory, link, other] = [`${root}/door`, `${root}/link`, `${root}/other`];
+    mkdirSync(directory);
+    symlinkSync('door', link);
+    const paths = new SocketPaths([directory, link], (uid) => uid === ownUid());
+    assert.deepEqual([directory, link, other].map(paths.realRoot), [directory, directory, undefined]);
+    const above = silence(root);
+    t.after(above);
+    assert.deepEqual([directory, link, other].map(paths.realRoot), [directory, directory, undefined]);
+    await above();
+    rmdirSync(directory);
+    assert.equal(paths.realRoot(directory), undefined);
+    const again = silence(root);
+    t.after(again);
+    assert.equal(paths.realRoot(directory), undefined, 'there was none');
+    await again();
   });
 
   it('is asked by the cache of the kernel again where that missed for a moment', { skip: libc === undefined }, () => {
