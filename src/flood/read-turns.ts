@@ -12,6 +12,9 @@ const BURST_MS = 2000;
 const TIMES = 4;
 /** The longest debt: of the turn that took what was left. The loop may have been stopped in it. */
 const MOST_DEBT_MS = 500;
+/** A read causes more than is done at once with it, but no more of a turn than so many times that and a little counts for it: others are busy, too. */
+const OF_TURN = 3;
+const LITTLE_MS = 0.5;
 /** Users whose time is remembered; those that owe nothing are forgotten. */
 const MOST_USERS = 1024;
 
@@ -27,6 +30,8 @@ export interface ReadTurnPorts {
   readonly alarm: Clock['alarm'];
   /** Resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn). */
   readonly nextTurn: () => Promise<void>;
+  /** Resolves when what is done now is over, before anything else of the loop: `endOfThis` (platform/time/next-turn). */
+  readonly endOfThis: () => Promise<void>;
 }
 
 /** The turns of all reads of ordinary users. */
@@ -34,7 +39,7 @@ export class ReadTurns {
   readonly #ports: ReadTurnPorts;
   /** By user; the one whose turn is next is first. None is empty. */
   readonly #users = new Map<number, Waiting[]>();
-  /** The time that turns with reads of each user took. */
+  /** The time of each user, within turns that have a read of it. */
   readonly #times = new Map<number, Pace>();
   #waitingBytes = 0;
   /** This turn of the loop has taken one up. */
@@ -67,11 +72,13 @@ export class ReadTurns {
   }
 
   #useTurn(user: number): void {
-    const { nextTurn, now } = this.#ports;
+    const { nextTurn, endOfThis, now } = this.#ports;
     const begun = now();
+    let ownMs = 0;
     this.#isTaken = true;
+    void endOfThis().then(() => (ownMs = now() - begun));
     void nextTurn().then(() => {
-      this.#book(user, begun, now());
+      this.#book(user, Math.min(now() - begun, OF_TURN * ownMs + LITTLE_MS), now());
       this.#isTaken = false;
       this.#goOn();
     });
@@ -103,9 +110,9 @@ export class ReadTurns {
     return this.#times.get(user)?.waitMs(0, this.#ports.now()) ?? 0;
   }
 
-  #book(user: number, begun: number, now: number): void {
+  #book(user: number, tookMs: number, now: number): void {
     const time = this.#times.get(user) ?? new Pace(BURST_MS * TIMES, MOST_DEBT_MS * TIMES);
-    time.book((now - begun) * TIMES, now);
+    time.book(tookMs * TIMES, now);
     this.#times.delete(user);
     this.#times.set(user, time);
     for (const [oldest, old] of this.#times) {

@@ -8,6 +8,7 @@ class World {
   readonly paces: ReadPaces;
   readonly #clock = new FakeClock();
   #endTurn: () => void = () => undefined;
+  #endRead: () => void = () => undefined;
 
   constructor() {
     this.paces = new ReadPaces({
@@ -17,11 +18,20 @@ class World {
       userOf: (uid) => uid,
       isEnforced: () => this.isEnforced,
       nextTurn: () => new Promise((resolve) => (this.#endTurn = resolve)),
+      endOfThis: () => new Promise((resolve) => (this.#endRead = resolve)),
     });
   }
 
   async pass(ms: number): Promise<void> {
     await this.#clock.advance(ms);
+  }
+
+  /** What was read last takes so long, and others the rest of the turn. */
+  async work(ms: number, others = 0): Promise<void> {
+    this.#clock.pass(ms);
+    this.#endRead();
+    await Promise.resolve();
+    this.#clock.pass(others);
   }
 
   /** The event loop goes round. */
@@ -110,12 +120,12 @@ describe('the turns of what ordinary users send', () => {
     const later: string[] = [];
     for (const name of ['a', 'b', 'c', 'd']) {
       assert.deepEqual(reads(world, later, [4001, name]), [name], 'for two seconds at once');
-      await world.pass(600);
+      await world.work(600);
       await world.turn();
     }
     // Something is left of the two seconds: while they were spent, a quarter of the time was earned.
     assert.deepEqual(reads(world, later, [4001, 'e']), ['e']);
-    await world.pass(800);
+    await world.work(800);
     await world.turn();
     // Half a second is owed now.
     assert.deepEqual(reads(world, later, [4001, 'f'], [4001, 'g'], [4002, 'h']), ['h']);
@@ -129,12 +139,35 @@ describe('the turns of what ordinary users send', () => {
     await world.turn();
     await world.pass(60_000);
     assert.deepEqual(reads(world, later, [4001, 'i']), ['i']);
-    await world.pass(60_000);
+    await world.work(60_000);
     await world.turn();
     // A loop that was stopped for a minute: half a second of it is owed.
     assert.deepEqual(reads(world, later, [4001, 'j']), []);
     await world.pass(2_000);
     assert.deepEqual(later, ['f', 'g', 'j']);
+  });
+
+  it('cost a user what it causes, and little of what others do in the same turns', async () => {
+    const world = new World();
+    const taken: string[] = [];
+    // Twenty reads of 0.2 ms four times a second, in turns of 20 ms that others make.
+    for (let round = 0; round < 400; round++) {
+      for (let read = 0; read < 20; read++) {
+        taken.push(...reads(world, [], [4002, 'a']));
+        await world.work(0.2, 19.8);
+        await world.turn();
+      }
+    }
+    assert.equal(taken.length, 8000, 'it waits for nothing but its turns');
+    // Turns that are long because of what was read: three times what was done at once.
+    const costly = new World();
+    const cost: string[] = [];
+    for (let read = 0; read < 600; read++) {
+      cost.push(...reads(costly, [], [4001, 'b']));
+      await costly.work(10, 90);
+      await costly.turn();
+    }
+    assert.ok(cost.length > 300 && cost.length < 500, `${String(cost.length)} of 600 were taken up at once`);
   });
 
   it('are not needed by root, nor while the policy only observes', () => {
