@@ -19,7 +19,7 @@ import { journalFile } from '../platform/store/journal-file.js';
 import { LowdbFile } from '../platform/store/lowdb-file.js';
 import { nodeFiles } from '../platform/store/node-files.js';
 import { uptimeMs } from '../platform/time/boot.js';
-import { endOfThis, nextTurn } from '../platform/time/next-turn.js';
+import { nextTurn } from '../platform/time/next-turn.js';
 import { Daemon, type DaemonParts } from './daemon.js';
 import { Drivers } from './drivers.js';
 import { guardPlugins } from '../platform/grpc/guarding.js';
@@ -49,8 +49,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, users, ...
   const paths = pluginSockets(settings.paths, rest.self.uid);
   const refusals = new RefusalSummary(log, clock, own);
   const isEnforced = (): boolean => live.flood.mode === 'enforce';
-  const turns = { now: () => clock.mono(), alarm: clock.alarm.bind(clock), nextTurn, endOfThis };
-  const { of: reads } = new ReadPaces({ ...own, ...turns, isEnforced });
+  const { of: reads } = new ReadPaces({ ...own, now: () => clock.mono(), isEnforced, nextTurn });
   const guarding = guardPlugins({
     clock,
     log: refusals,

@@ -33,7 +33,7 @@ export class LookTimer {
   /** Where there are no events it looks this often; undefined: as usual. */
   setPolling(everyMs: number | undefined): void {
     this.#pollMs = everyMs;
-    if (this.#alarm !== undefined) this.start();
+    if (this.#alarm !== undefined && !this.#isHurried) this.start();
   }
 
   /** Events were lost: it looks soon. */

@@ -2,7 +2,7 @@
 // connection has budgets of its own, but a user may have hundreds of connections.
 import type { ReadPace } from '../model/call-turns.js';
 import { strangerUser } from '../model/ids.js';
-import { ReadTurns, type ReadTurnPorts } from './read-turns.js';
+import { ReadTurns } from './read-turns.js';
 import { accountsOf, type AccountsOf, type PacePorts } from './accounts.js';
 
 /**
@@ -29,9 +29,10 @@ export class ReadPaces {
   /** Octets of requests that are not complete, by user. */
   readonly #kept = new Map<number, number>();
 
-  constructor(ports: PacePorts & ReadTurnPorts) {
+  /** @param nextTurn resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn) */
+  constructor(ports: PacePorts & { readonly nextTurn: () => Promise<void> }) {
     this.#ports = ports;
-    this.#turns = new ReadTurns(ports);
+    this.#turns = new ReadTurns(ports.nextTurn);
     this.#accounts = accountsOf(FRAMES, ports);
   }
 

@@ -95,6 +95,7 @@ export class Registrar {
       this.#wake = new AbortController();
       await this.#pause(await this.#step());
     }
+    this.#isRegistered(); // its turn may have come when it was closed already
   }
 
   /** One look and its consequences. @returns milliseconds until the next look, if nothing changes before */

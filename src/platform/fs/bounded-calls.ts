@@ -22,7 +22,7 @@ interface Patience {
 const PATIENCE: Patience = { deadlineMs: 250, burstMs: 1000, part: 0.1 };
 /** All directories of one ordinary user, whose calls and nobody else's are refused then: fewer than one call of others in a hundred waits for it. */
 const PATIENCE_WITH_USER: Patience = { deadlineMs: 100, burstMs: 500, part: 0.005 };
-/** Threads that hang in calls; and those of them that directories of ordinary users may take. */
+/** Threads that hang in calls; and those of them that may hang in directories of ordinary users and of processes. */
 const MOST_LATE = 16;
 const MOST_LATE_WITH_USERS = MOST_LATE / 2;
 /** Directories and users that kept us waiting and are remembered. */
@@ -85,7 +85,7 @@ export class BoundedCalls {
    */
   call(name: CallName, args: readonly unknown[], places: readonly string[]): unknown {
     const isHeld = this.isLate && this.#late.some((late) => late.places.some((one) => places.includes(one)));
-    const isFull = this.#late.length >= (places.some(isOfUser) ? MOST_LATE_WITH_USERS : MOST_LATE);
+    const isFull = this.#late.length >= (places.some(isAnybodys) ? MOST_LATE_WITH_USERS : MOST_LATE);
     if (isHeld || isFull || places.some((one) => this.#waitOf(one) >= patienceAt(one).burstMs))
       throw unanswered(name, args);
     if (this.#thread?.isOver === true) this.#thread = undefined;
@@ -134,7 +134,7 @@ export class BoundedCalls {
    */
   placeShown(at: string, uid: number): string {
     const user = strangerUser(uid, this.#users);
-    return user === undefined ? path.dirname(at) : `${SHOWN_OF_USER}${String(user)}`;
+    return user === undefined ? `${SHOWN}${path.dirname(at)}` : `${SHOWN_OF_USER}${String(user)}`;
   }
 
   #placeOf(at: string): string {
@@ -163,6 +163,13 @@ export class BoundedCalls {
 const OF_USER = 'uid ';
 /** And what the kernel shows of a user: whoever holds that keeps nobody from the user's directories. */
 const SHOWN_OF_USER = `${OF_USER}shown `;
+/** And of a process or group of root's. */
+const SHOWN = 'shown ';
+
+/** Whether ordinary users may hold it. */
+function isAnybodys(place: string): boolean {
+  return isOfUser(place) || place.startsWith(SHOWN);
+}
 
 function isOfUser(place: string): boolean {
   return place.startsWith(OF_USER);

@@ -57,7 +57,8 @@ export class CallThread {
   readonly #text: Buffer;
   readonly #clock: () => number;
   #isBroken = false;
-  /** What the kernel shows of the thread; undefined as long as it is not open. */
+  /** The number of the thread, and what the kernel shows of it; undefined as long as that is not known, or not open. */
+  #number: number | undefined;
   #stat: number | undefined;
   static #isLookingAtOne = false;
 
@@ -82,7 +83,10 @@ export class CallThread {
       resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 16 },
     });
     worker.on('error', () => (this.#isBroken = true));
-    worker.once('message', (thread: number) => this.#lookAt(thread));
+    worker.once('message', (thread: number) => {
+      this.#number = thread;
+      this.#open();
+    });
     worker.once('exit', () => {
       if (this.#stat !== undefined) closeSync(this.#stat);
       this.#stat = undefined;
@@ -104,6 +108,8 @@ export class CallThread {
    */
   call(name: CallName, args: readonly unknown[], mostMs: number): { answer: CallAnswer | undefined; keptMs: number } {
     const [words, text] = [this.#words, this.#text];
+    // Another one was looked at when this began, or there was no descriptor.
+    if (this.#stat === undefined) this.#open();
     if (!this.#has(S.beginning, BEGINS_IN_MS)) return { answer: undefined, keptMs: 0 };
     words[LENGTH] = text.write(JSON.stringify([name, ...args]));
     Atomics.store(words, STATE, S.asked);
@@ -126,12 +132,12 @@ export class CallThread {
 
   /**
    * Opens what the kernel shows of it. Anybody may hold the lock of the directory of our threads, too, so that the thread pool does it,
-   * one at a time.
+   * one at a time; it is tried again with each call.
    */
-  #lookAt(thread: number): void {
-    if (CallThread.#isLookingAtOne) return;
+  #open(): void {
+    if (CallThread.#isLookingAtOne || this.#number === undefined) return;
     CallThread.#isLookingAtOne = true;
-    open(`/proc/self/task/${String(thread)}/stat`, (failure, fd) => {
+    open(`/proc/self/task/${String(this.#number)}/stat`, (failure, fd) => {
       CallThread.#isLookingAtOne = false;
       if (failure !== null) return;
       if (this.isOver) closeSync(fd);
@@ -150,8 +156,9 @@ export class CallThread {
     if (stat === undefined) return { isWaiting: stepMs < LONG_STEP_MS, used: 0 };
     const text = Buffer.alloc(512);
     const status = ifPossible(() => text.toString('latin1', 0, readSync(stat, text, 0, text.length, 0))) ?? '';
-    const [state = 'D', ...rest] = status.slice(status.lastIndexOf(')') + 2).split(' ');
-    return { isWaiting: state === 'D' || state === 'S', used: Number(rest[10]) + Number(rest[11]) };
+    const [state = '', ...rest] = status.slice(status.lastIndexOf(')') + 2).split(' ');
+    // Nothing is read of one that has ended.
+    return { isWaiting: state === 'D' || state === 'S' || state === '', used: Number(rest[10]) + Number(rest[11]) };
   }
 
   /** Waits for the end of a state; one that has not ended by then is given up. Returns whether it has. */

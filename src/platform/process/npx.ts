@@ -1,6 +1,7 @@
 // npx stands between a user and the program: a shell of npm's runs us, and killing npx (`kill %1`) kills neither of them.
 import { systemClock } from '../time/system-clock.js';
-import { procStat } from './proc-stat.js';
+import { ownUid } from './own-uid.js';
+import { lookAtProcess, procStat } from './proc-stat.js';
 
 const LOOK_EVERY_MS = 1_000;
 /** npm's own process title: `npm exec plugin-broker …`, of which the system keeps fifteen bytes. */
@@ -35,9 +36,15 @@ export function endWithNpx(): void {
   const [parent, above] = npxAbove(process.ppid, (pid) => procStat(pid));
   if (parent === undefined) return;
   const look = (): void => {
-    if (process.ppid === parent && (above === undefined || procStat(parent)?.parent === above))
+    if (process.ppid === parent && (above === undefined || isBelow(parent, above)))
       systemClock.alarm(LOOK_EVERY_MS, look);
     else process.kill(process.pid, 'SIGTERM');
   };
   look();
+}
+
+/** Whether a process has that parent; also where it cannot be seen, as while somebody holds the lock of its directory. */
+function isBelow(pid: number, parent: number): boolean {
+  const seen = lookAtProcess(pid, ownUid());
+  return seen === 'unseen' || (seen !== 'gone' && seen.parent === parent);
 }

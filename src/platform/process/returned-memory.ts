@@ -17,8 +17,8 @@ const PAUSE_MS = 60_000;
 /** The process, as `returnMemory` sees it. */
 export interface MemoryPorts {
   readonly clock: Clock;
-  /** Bytes of memory that are its own (resident set). */
-  readonly residentBytes: () => number;
+  /** Bytes of memory that are its own (resident set); undefined where there is no descriptor to look with. */
+  readonly residentBytes: () => number | undefined;
   /** Collects what nobody holds, and gives it back to the system. */
   readonly collect: () => void;
 }
@@ -32,14 +32,14 @@ export function returnMemory({ clock, residentBytes, collect }: MemoryPorts): ()
   let [least, collectedAt] = [Infinity, -Infinity];
   let alarm: Alarm;
   const look = (): void => {
-    const bytes = residentBytes();
-    least = Math.min(least, bytes);
-    if (bytes - least >= MUCH_BYTES && clock.mono() - collectedAt >= PAUSE_MS) {
-      collect();
-      collectedAt = clock.mono();
-      least = residentBytes();
-    }
     alarm = clock.alarm(EVERY_MS, look);
+    const bytes = residentBytes();
+    if (bytes === undefined) return;
+    least = Math.min(least, bytes);
+    if (bytes - least < MUCH_BYTES || clock.mono() - collectedAt < PAUSE_MS) return;
+    collect();
+    collectedAt = clock.mono();
+    least = residentBytes() ?? bytes;
   };
   look();
   return () => alarm.cancel();
@@ -47,7 +47,7 @@ export function returnMemory({ clock, residentBytes, collect }: MemoryPorts): ()
 
 /** The memory of this process. */
 export const ownMemory: Omit<MemoryPorts, 'clock'> = {
-  residentBytes: () => process.memoryUsage.rss(),
+  residentBytes: () => ifPossible(() => process.memoryUsage.rss()),
   collect: () => {
     setFlagsFromString('--expose-gc');
     // A context that is made now has it, and no other code does.

@@ -5,14 +5,6 @@ export function nextTurn(): Promise<void> {
   });
 }
 
-/** What is done at once leaves something for right after it, which does the same: gRPC three times. */
-const AFTER_THIS = 4;
-
-/** Resolves when what is done now is over, with all that it leaves for right after it; nothing else of the loop was done meanwhile. */
-export async function endOfThis(): Promise<void> {
-  for (let times = 0; times < AFTER_THIS; times += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
-}
-
 /** Resolves after so many turns. */
 export async function nextTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();

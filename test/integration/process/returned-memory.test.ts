@@ -16,12 +16,12 @@ void describe('memory that nobody holds any more', () => {
   void it('is the system’s again', { skip: loadLibc() === undefined && 'koffi is not here' }, async () => {
     let held = lists();
     assert.equal(held.length, 4);
-    const before = ownMemory.residentBytes();
+    const before = ownMemory.residentBytes() ?? 0;
     held = [];
     await new Promise((resolve) => setImmediate(resolve));
     ownMemory.collect();
     ownMemory.collect();
-    const returned = (before - ownMemory.residentBytes()) / MIB;
+    const returned = (before - (ownMemory.residentBytes() ?? 0)) / MIB;
     assert.ok(returned > 40, `${returned.toFixed(0)} MiB of 50 were returned`);
   });
 });

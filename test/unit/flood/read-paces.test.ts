@@ -1,37 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ReadPaces } from '../../../src/flood/read-paces.js';
-import { FakeClock } from '../../support/fake-clock.js';
 
 class World {
   isEnforced = true;
   readonly paces: ReadPaces;
-  readonly #clock = new FakeClock();
+  #now = 0;
   #endTurn: () => void = () => undefined;
-  #endRead: () => void = () => undefined;
 
   constructor() {
     this.paces = new ReadPaces({
-      now: () => this.#clock.mono(),
-      alarm: (ms, ring) => this.#clock.alarm(ms, ring),
+      now: () => this.#now,
       ownUid: 0,
       userOf: (uid) => uid,
       isEnforced: () => this.isEnforced,
       nextTurn: () => new Promise((resolve) => (this.#endTurn = resolve)),
-      endOfThis: () => new Promise((resolve) => (this.#endRead = resolve)),
     });
   }
 
-  async pass(ms: number): Promise<void> {
-    await this.#clock.advance(ms);
-  }
-
-  /** What was read last takes so long, and others the rest of the turn. */
-  async work(ms: number, others = 0): Promise<void> {
-    this.#clock.pass(ms);
-    this.#endRead();
-    await Promise.resolve();
-    this.#clock.pass(others);
+  pass(ms: number): void {
+    this.#now += ms;
   }
 
   /** The event loop goes round. */
@@ -54,22 +42,22 @@ describe('the paces of frames and reads that no call earned', () => {
     assert.equal(paces.of(undefined), undefined);
   });
 
-  it('are earned back with time, and hold a connection for 5 s at most', async () => {
+  it('are earned back with time, and hold a connection for 5 s at most', () => {
     const world = new World();
     const pace = world.paces.of(4001, 'one');
     assert.ok(pace !== undefined);
     assert.equal(pace.unearned(100_000), 5_000);
-    await world.pass(5_000);
+    world.pass(5_000);
     assert.equal(pace.unearned(1), 1);
   });
 
-  it('hold nobody whose thousand connections are kept alive every ten seconds', async () => {
+  it('hold nobody whose thousand connections are kept alive every ten seconds', () => {
     const world = new World();
     const pace = world.paces.of(4001, 'one');
     for (let round = 0; round < 10; round++) {
       // A PING, and the read that brings it, which counts as three.
       for (let connection = 0; connection < 1_000; connection++) assert.equal(pace?.unearned(4), 0);
-      await world.pass(10_000);
+      world.pass(10_000);
     }
   });
 
@@ -113,61 +101,6 @@ describe('the turns of what ordinary users send', () => {
     await world.turn();
     assert.deepEqual(later.join(''), 'becfdgh');
     assert.deepEqual(reads(world, later, [4003, 'i']), ['i'], 'a turn in which nothing waits');
-  });
-
-  it('take a quarter of the time of one user in the long run, and others go on', async () => {
-    const world = new World();
-    const later: string[] = [];
-    for (const name of ['a', 'b', 'c', 'd']) {
-      assert.deepEqual(reads(world, later, [4001, name]), [name], 'for two seconds at once');
-      await world.work(600);
-      await world.turn();
-    }
-    // Something is left of the two seconds: while they were spent, a quarter of the time was earned.
-    assert.deepEqual(reads(world, later, [4001, 'e']), ['e']);
-    await world.work(800);
-    await world.turn();
-    // Half a second is owed now.
-    assert.deepEqual(reads(world, later, [4001, 'f'], [4001, 'g'], [4002, 'h']), ['h']);
-    await world.turn();
-    await world.pass(1_999);
-    assert.deepEqual(later, []);
-    await world.pass(1);
-    assert.deepEqual(later, ['f']);
-    await world.turn();
-    assert.deepEqual(later, ['f', 'g'], 'a turn of no time costs none');
-    await world.turn();
-    await world.pass(60_000);
-    assert.deepEqual(reads(world, later, [4001, 'i']), ['i']);
-    await world.work(60_000);
-    await world.turn();
-    // A loop that was stopped for a minute: half a second of it is owed.
-    assert.deepEqual(reads(world, later, [4001, 'j']), []);
-    await world.pass(2_000);
-    assert.deepEqual(later, ['f', 'g', 'j']);
-  });
-
-  it('cost a user what it causes, and little of what others do in the same turns', async () => {
-    const world = new World();
-    const taken: string[] = [];
-    // Twenty reads of 0.2 ms four times a second, in turns of 20 ms that others make.
-    for (let round = 0; round < 400; round++) {
-      for (let read = 0; read < 20; read++) {
-        taken.push(...reads(world, [], [4002, 'a']));
-        await world.work(0.2, 19.8);
-        await world.turn();
-      }
-    }
-    assert.equal(taken.length, 8000, 'it waits for nothing but its turns');
-    // Turns that are long because of what was read: three times what was done at once.
-    const costly = new World();
-    const cost: string[] = [];
-    for (let read = 0; read < 600; read++) {
-      cost.push(...reads(costly, [], [4001, 'b']));
-      await costly.work(10, 90);
-      await costly.turn();
-    }
-    assert.ok(cost.length > 300 && cost.length < 500, `${String(cost.length)} of 600 were taken up at once`);
   });
 
   it('are not needed by root, nor while the policy only observes', () => {

@@ -9,15 +9,20 @@ void describe('memory that nobody needs', () => {
   void it('is given back when the process has grown, once a minute at most', async () => {
     const clock = new FakeClock();
     let [mib, needed, collections] = [100, 60, 0];
+    let isShort = false;
     const end = returnMemory({
       clock,
-      residentBytes: () => mib * MIB,
+      residentBytes: () => (isShort ? undefined : mib * MIB),
       collect: () => {
         collections += 1;
         mib = needed;
       },
     });
     mib = 70;
+    await clock.advance(15_000);
+    isShort = true;
+    await clock.advance(15_000);
+    isShort = false;
     await clock.advance(60_000);
     mib = 85;
     await clock.advance(60_000);
