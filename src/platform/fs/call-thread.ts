@@ -33,10 +33,11 @@ export type CallAnswer =
       };
     };
 
-/** The words: the state, and the length of the text behind them. */
+/** The words: the state, the length of the text behind them, and the descriptor of what the kernel shows of the first thread. */
 const STATE = 0;
 const LENGTH = 1;
-const HEAD_BYTES = 8;
+const STAT = 2;
+const HEAD_BYTES = 12;
 /** 128 names of 255 octets, each six in JSON at worst. */
 const TEXT_BYTES = 256 * 1024;
 const S = { beginning: 0, idle: 1, asked: 2, answered: 3, givenUp: 4, over: 5 } as const;
@@ -61,6 +62,7 @@ export class CallThread {
   #number: number | undefined;
   #stat: number | undefined;
   static #isLookingAtOne = false;
+  static #hasOne = false;
 
   /** What the kernel shows of a thread is being opened, by the thread pool: where it hangs the process does not end before it. */
   static get isLookingAtOne(): boolean {
@@ -75,21 +77,24 @@ export class CallThread {
     this.#text = Buffer.from(shared, HEAD_BYTES);
     const worker = new Worker(`(${serveCalls.toString()})(require)`, {
       eval: true,
-      workerData: { shared, states: S, head: HEAD_BYTES, entriesAtOnce: ENTRIES_AT_ONCE },
+      workerData: { shared, states: S, head: HEAD_BYTES, entriesAtOnce: ENTRIES_AT_ONCE, isFirst: !CallThread.#hasOne },
       name: 'names in directories',
       execArgv: [],
       // What it has opened for the main thread stays open when it ends.
       trackUnmanagedFds: false,
       resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 16 },
     });
+    CallThread.#hasOne = true;
     worker.on('error', () => (this.#isBroken = true));
     worker.once('message', (thread: number) => {
       this.#number = thread;
       this.#open();
     });
     worker.once('exit', () => {
-      if (this.#stat !== undefined) closeSync(this.#stat);
+      const stat = this.#shown();
+      this.#words[STAT] = 0;
       this.#stat = undefined;
+      if (stat !== undefined) closeSync(stat);
     });
     worker.unref();
   }
@@ -109,7 +114,7 @@ export class CallThread {
   call(name: CallName, args: readonly unknown[], mostMs: number): { answer: CallAnswer | undefined; keptMs: number } {
     const [words, text] = [this.#words, this.#text];
     // Another one was looked at when this began, or there was no descriptor.
-    if (this.#stat === undefined) this.#open();
+    if (this.#shown() === undefined) this.#open();
     if (!this.#has(S.beginning, BEGINS_IN_MS)) return { answer: undefined, keptMs: 0 };
     words[LENGTH] = text.write(JSON.stringify([name, ...args]));
     Atomics.store(words, STATE, S.asked);
@@ -132,7 +137,8 @@ export class CallThread {
 
   /**
    * Opens what the kernel shows of it. Anybody may hold the lock of the directory of our threads, too, so that the thread pool does it,
-   * one at a time; it is tried again with each call.
+   * one at a time; it is tried again with each call. The first thread opens it itself: a start is one piece of work, in which nothing is
+   * heard of the pool, and on a busy machine a thread that gets no processor is not to be taken for one that waits.
    */
   #open(): void {
     if (CallThread.#isLookingAtOne || this.#number === undefined) return;
@@ -145,6 +151,11 @@ export class CallThread {
     });
   }
 
+  #shown(): number | undefined {
+    const own = Atomics.load(this.#words, STAT);
+    return own > 0 ? own : this.#stat;
+  }
+
   /**
    * Whether it waits in the kernel, and how much of a processor it has used, in ticks. One that does neither is kept from a processor: that
    * is nobody's directory. Where it cannot be looked at it is taken to wait, unless we were kept from a processor ourselves.
@@ -152,7 +163,7 @@ export class CallThread {
    * @param stepMs for which we waited, and meant to wait STEP_MS
    */
   #now(stepMs: number): { readonly isWaiting: boolean; readonly used: number } {
-    const stat = this.#stat;
+    const stat = this.#shown();
     if (stat === undefined) return { isWaiting: stepMs < LONG_STEP_MS, used: 0 };
     const text = Buffer.alloc(512);
     const status = ifPossible(() => text.toString('latin1', 0, readSync(stat, text, 0, text.length, 0))) ?? '';
@@ -177,10 +188,16 @@ function serveCalls(load: (name: string) => unknown): void {
   type Call = (...args: unknown[]) => unknown;
   const fs = load('node:fs') as Record<string, Call | undefined>;
   const { workerData, parentPort } = load('node:worker_threads') as {
-    workerData: { shared: SharedArrayBuffer; states: typeof S; head: number; entriesAtOnce: number };
+    workerData: {
+      shared: SharedArrayBuffer;
+      states: typeof S;
+      head: number;
+      entriesAtOnce: number;
+      isFirst: boolean;
+    };
     parentPort: { postMessage(thread: number): void };
   };
-  const { shared, states, head, entriesAtOnce } = workerData;
+  const { shared, states, head, entriesAtOnce, isFirst } = workerData;
   const words = new Int32Array(shared, 0, head / 4);
   const text = Buffer.from(shared, head);
   const folders = new Map<number, Folder>();
@@ -217,6 +234,11 @@ function serveCalls(load: (name: string) => unknown): void {
       return { failure: { message, code, errno, syscall } };
     }
   };
+  try {
+    if (isFirst) Atomics.store(words, 2, Number(fs['openSync']?.('/proc/thread-self/stat', 'r')));
+  } catch {
+    // It is looked for with each call.
+  }
   parentPort.postMessage(Number(String(fs['readlinkSync']?.('/proc/thread-self')).split('/').at(-1)));
   if (Atomics.compareExchange(words, 0, states.beginning, states.idle) !== states.beginning) {
     Atomics.store(words, 0, states.over);
