@@ -229,7 +229,8 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     refusing.verdict = () => ({ code: status.FAILED_PRECONDITION, details: 'no' });
     for (const [directory, more] of [
       [tempDir(), { door: 'watcher' }],
-      [refusals, { retry: { firstMs: 60_000, maxMs: 60_000 } }],
+      // The pause is any part of that: of an hour hardly one is over while the test looks.
+      [refusals, { retry: { firstMs: 3_600_000, maxMs: 3_600_000 } }],
     ] as readonly [string, Partial<DevicePluginOptions>][]) {
       const [plugin] = await serve({ directory, socketName: 'own.sock', ...more });
       if (more.door === undefined) await eventually('it is refused', () => plugin.state === 'refused');
