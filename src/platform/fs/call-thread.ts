@@ -114,7 +114,7 @@ export class CallThread {
   call(name: CallName, args: readonly unknown[], mostMs: number): { answer: CallAnswer | undefined; keptMs: number } {
     const [words, text] = [this.#words, this.#text];
     // Another one was looked at when this began, or there was no descriptor.
-    if (this.#shown() === undefined) this.#open();
+    this.#open();
     if (!this.#has(S.beginning, BEGINS_IN_MS)) return { answer: undefined, keptMs: 0 };
     words[LENGTH] = text.write(JSON.stringify([name, ...args]));
     Atomics.store(words, STATE, S.asked);
@@ -141,7 +141,7 @@ export class CallThread {
    * heard of the pool, and on a busy machine a thread that gets no processor is not to be taken for one that waits.
    */
   #open(): void {
-    if (CallThread.#isLookingAtOne || this.#number === undefined) return;
+    if (this.#shown() !== undefined || CallThread.#isLookingAtOne || this.#number === undefined) return;
     CallThread.#isLookingAtOne = true;
     open(`/proc/self/task/${String(this.#number)}/stat`, (failure, fd) => {
       CallThread.#isLookingAtOne = false;

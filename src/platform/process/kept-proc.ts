@@ -3,11 +3,10 @@
 // memory is short. What is open stays in it.
 import { constants, openSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { O_PATH } from '../fs/name-calls.js';
 
 /** All that this program, and the library of its metrics, look for there. */
 const NAMES = ['fd', 'fdinfo', 'task', 'stat', 'status', 'limits', 'mountinfo'] as const;
-/** Linux's O_PATH, which Node does not name. */
-const O_PATH = 0o10000000;
 
 /** Keeps the names of our own process in the kernel's cache, for as long as it lives. @returns the descriptors that do it */
 export function keepProc(): readonly number[] {
