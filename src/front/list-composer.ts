@@ -1,7 +1,7 @@
 // The list that one resource tells the kubelet. Where that is not its plugin's own, the plugin's list has to be read, which may have
 // 200,000 devices, and so may those that pods have: a long one is read in turns with everything else, once for each change of what it is made of, and one after
 // the other: a plugin decides how often its state changes, and a user how many such plugins it has.
-import type { FairRoom, RoomLimits } from '../kernel/fair-room.js';
+import { besideTrusted, TRUSTED, type FairRoom } from '../kernel/fair-room.js';
 import type { FrontWire, ResourceNow } from './ports.js';
 import type { Standing } from './standing.js';
 import { beyondShare, compose, composeInTurns, NOTHING, type Told } from './told.js';
@@ -11,10 +11,8 @@ const SHORT_BYTES = 16 * 1024;
 /** A device that pods have is looked for, and may have to be added: it counts as so many bytes of a list. */
 const HELD_BYTES = 40;
 
-/** The owner of the turns of root and the broker's user. */
-const TRUSTED = -1;
 /** One long list at a time, and beside it one of ordinary users, who take turns. */
-export const COMPOSING_TURNS: RoomLimits = { trusted: 1, other: 1, others: 1, isTrusted: (owner) => owner === TRUSTED };
+export const COMPOSING_TURNS = besideTrusted({ trusted: 1, other: 1, others: 1 });
 
 /** The ports of the composer, of FrontedResource (front/fronted-resource). */
 export interface ListComposerPorts {

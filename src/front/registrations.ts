@@ -3,17 +3,15 @@
 // second sockets by itself, and is as busy with them as with those that Register names: the first list counts, so the second sockets
 // wait until all have one.
 import type { Clock } from '../kernel/clock.js';
-import { FairRoom, type RoomLimits } from '../kernel/fair-room.js';
+import { besideTrusted, FairRoom, TRUSTED } from '../kernel/fair-room.js';
 
 /**
  * A second socket waits at most this long: each of the two ways to the kubelet is there in case the other one fails. A kubelet on
  * a slow machine calls a hundred resources back within this time, and pods that it admits at its start are lost long before.
  */
 const LIMIT_MS = 1000;
-/** The owner of the turns of root and the broker's user. */
-const TRUSTED = -1;
 /** Under way at a time: of root all, of each ordinary user four, and eight of all of these. */
-const TURNS: RoomLimits = { trusted: Infinity, other: 4, others: 8, isTrusted: (owner) => owner === TRUSTED };
+const TURNS = besideTrusted({ trusted: Infinity, other: 4, others: 8 });
 
 /** Counts them, and gives turns. */
 export class Registrations {

@@ -2,7 +2,7 @@
 // one after the other, giving way to others, and in a part of the time: a plugin can make its lists as long, and change
 // them as often, as it likes. Those of ordinary users have a line and shares of the room of their own.
 import type { Clock } from '../kernel/clock.js';
-import { FairRoom } from '../kernel/fair-room.js';
+import { besideTrusted, FairRoom, TRUSTED } from '../kernel/fair-room.js';
 import { restMs } from '../kernel/pace.js';
 import type { Device } from '../model/device.js';
 
@@ -25,11 +25,10 @@ const KEPT_MS = 30_000;
  */
 const REST = 3;
 const STRANGERS_REST = 9;
-/** One long list at a time, and beside it one of ordinary users, who take turns: one user may have many such lists. */
-const TRUSTED = -1;
 /** Readers of lists, whoever they are, have no more of the time and of the room than an ordinary user. */
 const READERS = -2;
-const AT_ONCE = { trusted: 1, other: 1, others: 1, isTrusted: (owner: number) => owner === TRUSTED };
+/** One long list at a time, and beside it one of ordinary users, who take turns: one user may have many such lists. */
+const AT_ONCE = besideTrusted({ trusted: 1, other: 1, others: 1 });
 
 /**
  * How lists are read: the wire form of a list that was accepted before. `devicesOf` (platform/wire/list-decoder) decodes one at
