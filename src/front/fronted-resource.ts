@@ -45,10 +45,7 @@ export class FrontedResource implements FrontedService {
   /** When the kubelet was told last, on a stream that was open then or opened later. */
   #toldAt = -Infinity;
   #alarm: Alarm | undefined;
-  #registration: { readonly state: RegistrarState; readonly why: string } = {
-    state: 'registering',
-    why: '',
-  };
+  #registration: { readonly state: RegistrarState; readonly why: string } = { state: 'registering', why: '' };
   #tooLarge: string | undefined;
   #view: FrontView;
   #callsUnderWay = 0;
@@ -74,6 +71,7 @@ export class FrontedResource implements FrontedService {
     this.#registrar = new Registrar({
       ...ports,
       resource: name,
+      user: () => this.#user,
       sockets: this.#sockets,
       options: () => this.options(),
       openStreams: () => this.#streams.size,

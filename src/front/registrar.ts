@@ -39,8 +39,8 @@ export interface RegistrarPorts {
   /** Streams that the kubelet has open. */
   readonly openStreams: () => number;
   readonly registrations: Registrations;
-  /** The ordinary user in whose share a resource is; undefined: it has none. */
-  readonly userOf: (resource: string) => number | undefined;
+  /** The ordinary user in whose share the resource is, also when its plugin has gone; undefined: it has none. */
+  readonly user: () => number | undefined;
   /** Whether there is an entry in the registry to be made (front.doors). */
   readonly usesRegistry: boolean;
   readonly told: (state: RegistrarState, why: string) => void;
@@ -132,11 +132,13 @@ export class Registrar {
   }
 
   async #register(incarnation: string): Promise<number> {
-    const { resource, kubelet, sockets, usesRegistry, options, clock, told, registrations, userOf } = this.#ports;
-    if (this.#failures === 0) told('registering', 'the kubelet is being called');
+    const { resource, kubelet, sockets, usesRegistry, options, clock, told, registrations, user } = this.#ports;
+    const isFirst = this.#failures === 0;
+    if (isFirst) told('registering', 'it waits for its turn to be registered');
     let isCalled = false;
     try {
-      this.#isRegistered = await registrations.begin(userOf(resource), this.#halt.signal);
+      this.#isRegistered = await registrations.begin(user(), this.#halt.signal);
+      if (isFirst) told('registering', 'the kubelet is being called');
       await sockets.ensure();
       // Another kubelet that came meanwhile would be called twice, and one is not to hear of what is not offered any more.
       if (!this.#isFor(incarnation)) return 0;

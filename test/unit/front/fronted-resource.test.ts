@@ -14,7 +14,11 @@ import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 /** A resource before a kubelet that opens a stream for each Register; its plugin is ready unless it is said otherwise. */
 function world(now: ResourceNow = READY) {
   const clock = new FakeClock();
+  const registrations = new Registrations(clock);
   const facts = {
+    user: undefined as number | undefined,
+    speculation: 'off' as 'on' | 'off',
+    kubelet: 'k1',
     registers: 0,
     streams: 0,
     service: undefined as FrontedService | undefined,
@@ -47,10 +51,10 @@ function world(now: ResourceNow = READY) {
     },
     owners: NO_OWNERS,
     wire: { ...WIRE, composeInTurns: () => Promise.resolve(Buffer.from('all unhealthy')) },
-    userOf: () => undefined,
+    userOf: () => (facts.now === undefined ? undefined : facts.user),
     composing: new FairRoom(COMPOSING_TURNS),
     kubelet: {
-      incarnation: () => 'k1',
+      incarnation: () => facts.kubelet,
       register: (_resource, _endpoint, options) => {
         facts.registers++;
         facts.announced.push(options);
@@ -68,9 +72,9 @@ function world(now: ResourceNow = READY) {
       };
     },
     limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },
-    speculation: () => 'off',
+    speculation: () => facts.speculation,
     usesRegistry: true,
-    registrations: new Registrations(clock),
+    registrations,
     keptWaiting: new KeptWaiting(),
     shares: new ToldShares(NO_OWNERS, () => undefined),
     changed: () => undefined,
@@ -81,7 +85,7 @@ function world(now: ResourceNow = READY) {
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
   };
   resource.refresh();
-  return { clock, facts, resource, settle };
+  return { clock, facts, registrations, resource, settle };
 }
 
 describe('the user of a resource', () => {
@@ -90,6 +94,31 @@ describe('the user of a resource', () => {
     facts.now = undefined;
     resource.refresh();
     assert.equal(facts.service?.uid, 4001);
+    await resource.close(0);
+  });
+
+  it('has the turns of its Register, also while what was known of it before a reboot is all that is left', async () => {
+    const { facts, registrations, resource, settle } = world({ ...READY, isHint: true, isConfirmed: false });
+    facts.user = 4001;
+    facts.speculation = 'on';
+    resource.refresh();
+    await settle();
+    assert.equal(facts.registers, 1);
+    const never = new AbortController().signal;
+    const leave = await Promise.all(Array.from({ length: 4 }, () => registrations.begin(4001, never)));
+    facts.now = undefined; // its grace is over
+    facts.kubelet = 'k2';
+    resource.refresh();
+    resource.kubeletChanged();
+    await settle();
+    assert.deepEqual(
+      [facts.registers, resource.view.reason],
+      [1, 'it waits for its turn to be registered'],
+      'four others of its user are being registered',
+    );
+    for (const go of leave) go();
+    await settle();
+    assert.equal(facts.registers, 2);
     await resource.close(0);
   });
 });
