@@ -212,6 +212,17 @@ export default tseslint.config(
     },
   },
   {
+    // Users may read a kubelet's directories, and hold their locks.
+    files: ['src/platform/kubelet/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        ...TIME_IMPORTS,
+        { name: 'node:fs', message: 'a call by path may never return: use platform/fs/name-calls' },
+      ],
+    },
+  },
+  {
     // The homes of time and chance, and the programs that stand at the edge of the process.
     files: ['src/platform/time/**/*.ts', ...PROGRAMS],
     rules: {

@@ -14,6 +14,7 @@ export type CallName =
   | 'mkdirSync'
   | 'mkdtempSync'
   | 'rmdirSync'
+  | 'readlinkSync'
   | 'realpathSync'
   | 'openFolder'
   | 'readFolder'

@@ -149,6 +149,11 @@ function cachedPathOf(at: string): string | undefined {
   }
 }
 
+/** As `readlinkSync`. */
+export function readlinkSync(at: string): string {
+  return made('readlinkSync', [at], [at], () => readlink(at));
+}
+
 /** As `linkSync`. */
 export function linkSync(at: string, to: string): void {
   made('linkSync', [at, to], [at, to], () => link(at, to));

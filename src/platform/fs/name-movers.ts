@@ -1,5 +1,5 @@
 // Users that may move the names of others' files in a directory.
-import { statSync, type Stats } from 'node:fs';
+import { statSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { Clock } from '../../kernel/clock.js';
 import { isTrusted } from '../../model/ids.js';
@@ -13,8 +13,15 @@ const STICKY = 0o1000;
 /** A directory is asked for at each look and at each exceeding: its mode is read this often at most. */
 const READ_EVERY_MS = 1000;
 
+/** Who has a directory, and who may write it. */
+interface Writers {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+
 /** The users beside root and our own that may write a directory, as the end of a sentence about it; undefined: none. */
-export function otherWriters({ uid, gid, mode }: Stats, own = ownUid()): string | undefined {
+export function otherWriters({ uid, gid, mode }: Writers, own = ownUid()): string | undefined {
   if (!isTrusted(uid, own)) return `is uid ${String(uid)}'s`;
   if ((mode & OTHERS_MAY_WRITE) === 0) return undefined;
   if ((mode & ALL_MAY_WRITE) !== 0) return 'may be written by everybody';
@@ -22,7 +29,7 @@ export function otherWriters({ uid, gid, mode }: Stats, own = ownUid()): string 
 }
 
 /** Whether the users of a directory may move their own names alone, as in /tmp, where it is root's or ours. */
-export function isSticky({ uid, mode }: Stats, own = ownUid()): boolean {
+export function isSticky({ uid, mode }: Writers, own = ownUid()): boolean {
   return isTrusted(uid, own) && (mode & STICKY) !== 0;
 }
 

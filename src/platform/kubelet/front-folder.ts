@@ -1,6 +1,6 @@
 // Our folder in a directory of a kubelet's, as an earlier life of the broker may have left it.
-import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { statusOf } from '../fs/name-calls.js';
 import { inDirectory } from '../fs/pinned-directory.js';
 import { ownFolder, type PrivateFolder } from '../fs/private-folder.js';
 import { FRONT_FOLDER, FRONT_MARK } from './front-paths.js';
@@ -11,7 +11,7 @@ import { FRONT_FOLDER, FRONT_MARK } from './front-paths.js';
  * @throws NodeJS.ErrnoException when the directory may not be read
  */
 export function withFolder<T>(parent: string, work: (folder: PrivateFolder) => T): T | undefined {
-  if (!existsSync(path.join(parent, FRONT_FOLDER))) return undefined;
+  if (statusOf(path.join(parent, FRONT_FOLDER)) === undefined) return undefined;
   return inDirectory(parent, (outer) => {
     const folder = ownFolder(outer, FRONT_FOLDER, FRONT_MARK);
     try {

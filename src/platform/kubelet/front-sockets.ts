@@ -2,13 +2,13 @@
 // a folder of device-plugins/ that the kubelet's wipe leaves; socket B stands in plugins/ and is reached through a link in
 // plugins_registry/, which the kubelet dials by itself when it starts. That link is made once and never changed: the
 // kubelet forgets a plugin by its resource name when an entry goes, and would cut off the socket that Register named.
-import { mkdirSync, readlinkSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import type { FrontedService, FrontSockets, OpenSockets } from '../../front/ports.js';
 import { incarnationKey, strangerUser, type Incarnation, type UserFacts } from '../../model/ids.js';
+import { makeDirectories, readlinkSync } from '../fs/name-calls.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
@@ -80,7 +80,7 @@ class KubeletSockets implements FrontSockets {
     // It is there nearly always, and a kubelet that starts waits for the rest of the work.
     if (ifPossible(() => readlinkSync(path.join(registry, entry))) === target) return undefined;
     try {
-      mkdirSync(registry, { recursive: true, mode: 0o750 });
+      makeDirectories(registry, 0o750);
       return inDirectory(registry, (pinned) => {
         if (pinned.status(entry) !== undefined) {
           return `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
@@ -188,7 +188,7 @@ class BoundSocket {
  * @throws Error when it is somebody else's
  */
 function openFolder(parent: string): PinnedDirectory {
-  mkdirSync(parent, { recursive: true, mode: 0o750 });
+  makeDirectories(parent, 0o750);
   return inDirectory(parent, (pinned) => {
     if (pinned.status(FRONT_FOLDER) === undefined) pinned.makeFolder(FRONT_FOLDER);
     const folder = ownFolder(pinned, FRONT_FOLDER, FRONT_MARK);

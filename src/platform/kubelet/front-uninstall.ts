@@ -1,8 +1,8 @@
 // Takes everything of the front out of a kubelet's directories: registry entries first, because the kubelet goes by them.
-import { existsSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { asError, type Clock } from '../../kernel/clock.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
+import { readlinkSync, statusOf } from '../fs/name-calls.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import type { PrivateFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
@@ -111,7 +111,7 @@ function entriesRemoved(registry: string): string[] {
 
 /** Does something with the entries of ours in the registry. */
 function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: string[]) => string[]): string[] {
-  if (!existsSync(registry)) return [];
+  if (statusOf(registry) === undefined) return [];
   return inDirectory(registry, (pinned) => {
     const ours = Array.from(pinned.entries(), ({ name }) => name).filter((name) => {
       if (!FRONT_ENTRY.test(name) || pinned.status(name)?.isSymbolicLink() !== true) return false;

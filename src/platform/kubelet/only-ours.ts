@@ -1,7 +1,6 @@
 // Whether ordinary users may replace files in a directory of the kubelet's.
-import { lstatSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { ifPossible } from '../../kernel/if-possible.js';
+import { mkdirSync, realpathSync, statusOf, statusOfName } from '../fs/name-calls.js';
 import { isSticky, otherWriters } from '../fs/name-movers.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 
@@ -12,7 +11,7 @@ const MADE_MODE = 0o755;
  * it is with links followed: others could put another folder in the place of ours, and another kubelet.sock there. One that is
  * sticky, as /tmp is, may stand above where the entry in it is root's or ours. Missing directories are not looked at.
  *
- * @throws Error with a sentence when ordinary users may
+ * @throws Error with a sentence when ordinary users may; NodeJS.ErrnoException when it cannot be looked at
  */
 export function needOnlyOurs(directory: string): void {
   check(directory, isEntryOurs);
@@ -25,37 +24,42 @@ export function needOnlyOurs(directory: string): void {
  */
 export function makeOnlyOurs(directory: string): void {
   const missing: string[] = [];
-  for (let at = path.resolve(directory); ifPossible(() => lstatSync(at)) === undefined; at = path.dirname(at)) {
+  for (let at = path.resolve(directory); statusOfName(at) === undefined; at = path.dirname(at)) {
     missing.unshift(at);
   }
   const [first = ''] = missing;
   if (first !== '') check(first, (entry) => entry === first || isEntryOurs(entry));
   // Follows no link that somebody puts under the name by now.
-  for (const each of missing) mkdirSync(each, { mode: MADE_MODE });
+  for (const each of missing) mkdirSync(each, MADE_MODE);
   needOnlyOurs(directory);
 }
 
 /** @param isOurs whether an entry of a sticky directory is ours */
 function check(directory: string, isOurs: (entry: string) => boolean): void {
   const spelled = path.resolve(directory);
-  const real = ifPossible(() => realpathSync(spelled));
-  for (const way of new Set([spelled, real ?? spelled])) {
+  for (const way of new Set([spelled, realOf(spelled)])) {
     for (let [at, entry] = [way, '']; at !== entry; [at, entry] = [path.dirname(at), at]) checkOne(at, entry, isOurs);
   }
 }
 
+/** Where it really leads; the path itself where nothing is there. */
+function realOf(at: string): string {
+  return statusOf(at) === undefined ? at : realpathSync(at);
+}
+
 /** @param entry the next name of the path in it; empty: the last directory */
 function checkOne(directory: string, entry: string, isOurs: (entry: string) => boolean): void {
-  const status = ifPossible(() => statSync(directory));
+  const status = statusOf(directory);
   if (status === undefined) return;
-  const who = otherWriters(status);
-  if (who === undefined || (isSticky(status) && isOurs(entry))) return;
+  const writers = { uid: Number(status.uid), gid: Number(status.gid), mode: Number(status.mode) };
+  const who = otherWriters(writers);
+  if (who === undefined || (isSticky(writers) && isOurs(entry))) return;
   throw new Error(
     `${directory} ${who}, who could stand in for the kubelet and for its plugins: make it root's (chown root:root, chmod go-w)`,
   );
 }
 
 function isEntryOurs(entry: string): boolean {
-  const status = entry === '' ? undefined : ifPossible(() => lstatSync(entry));
-  return status !== undefined && isOursOrRoots(status.uid);
+  const status = entry === '' ? undefined : statusOfName(entry);
+  return status !== undefined && isOursOrRoots(Number(status.uid));
 }

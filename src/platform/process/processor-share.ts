@@ -1,7 +1,8 @@
 // How much of a processor the control groups of this process leave it (cgroups(7)): `limits.cpu` of a container, `CPUQuota` of a unit.
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { textShown } from '../fs/name-calls.js';
+import { ownUid } from './own-uid.js';
 
 /** Shares below this are taken for it: work that has a part of the processor is to go on. */
 const LEAST = 0.05;
@@ -54,5 +55,5 @@ function share(quota: string | undefined, period: string | undefined): number {
 }
 
 function textOf(file: string): string | undefined {
-  return ifPossible(() => readFileSync(file, 'latin1'));
+  return ifPossible(() => textShown(file, ownUid()));
 }

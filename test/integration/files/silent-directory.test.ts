@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, existsSync, mkdirSync, openSync, rmdirSync, symlinkSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, rmdirSync, symlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { boundNameCalls, isNameCallLate, openSync as openName } from '../../../src/platform/fs/name-calls.js';
@@ -12,6 +12,7 @@ import { identityOf } from '../../../src/platform/fs/watched-root.js';
 import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { ownUid } from '../../../src/platform/process/own-uid.js';
 import { eventually } from '../../support/eventually.js';
+import { kubeletSockets } from '../../support/kubelet-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 /** What the cache of the kernel says: as it is, or that it would have to look. */
@@ -115,6 +116,21 @@ describe('a directory that does not answer', () => {
     t.after(again);
     assert.equal(paths.realRoot(directory), undefined, 'there was none');
     await again();
+  });
+
+  it("keeps nobody waiting where it is a kubelet's: the sockets of a resource are made when it answers", async (t) => {
+    const kubelet = tempDir();
+    mkdirSync(`${kubelet}/device-plugins`);
+    const place = kubeletSockets('example.com/gpu', kubelet);
+    const speaks = silence(kubelet);
+    t.after(speaks);
+    await assert.rejects(place.ensure(), { code: 'ETIMEDOUT' });
+    assert.match(place.enter() ?? '', /^no entry can be made in .*: ETIMEDOUT/);
+    assert.deepEqual(readdirSync(kubelet).sort(), ['device-plugins', 'fifo'], 'nothing was made past the deadline');
+    await speaks();
+    await place.ensure();
+    assert.equal(place.enter(), undefined);
+    place.close(true);
   });
 
   it('is asked by the cache of the kernel again where that missed for a moment', { skip: libc === undefined }, () => {
