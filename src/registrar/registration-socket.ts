@@ -1,9 +1,9 @@
 // The registration socket: its path, the files that it may replace there, and its removal.
-import { lstatSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { asError } from '../kernel/clock.js';
 import { ifPossible } from '../kernel/if-possible.js';
+import { statusOfName } from '../platform/fs/name-calls.js';
 import { inDirectory, withPath } from '../platform/fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../platform/fs/socket-pin.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
@@ -84,7 +84,7 @@ export class RegistrationSocket {
   look(): 'ours' | 'missing' | 'another' | 'not-a-socket' {
     if (this.#place?.isInPlace() === true) return 'ours';
     // Where the directory is gone or may not be entered the file is missing: the look of each second must not end the program.
-    const status = ifPossible(() => lstatSync(this.path, { throwIfNoEntry: false }));
+    const status = ifPossible(() => statusOfName(this.path));
     return status === undefined ? 'missing' : status.isSocket() ? 'another' : 'not-a-socket';
   }
 

@@ -1,14 +1,16 @@
 // `doctor`
-import { statSync } from 'node:fs';
 import { release } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
+import { boundNameCalls } from '../../platform/fs/name-calls.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
 import { loadLibc } from '../../platform/peer/libc.js';
+import { endThoughCallsHang } from '../../platform/process/ending.js';
 import { ownUid } from '../../platform/process/own-uid.js';
+import { systemClock } from '../../platform/time/system-clock.js';
 import type { ConfigReader } from '../config-reader.js';
 import { checkAccess } from '../doctor/access.js';
 import { checkDaemon, checkKernel, checkNativeCalls } from '../doctor/daemon.js';
@@ -17,6 +19,7 @@ import { finding, KUBELET_DEVICE_PLUGINS, type Finding, type Scope, type Verdict
 import { checkFront } from '../doctor/front.js';
 import { checkHttp } from '../doctor/http.js';
 import { checkDescriptors, checkInotify } from '../doctor/limits.js';
+import { statusAt } from '../doctor/looks.js';
 import { checkFuse, checkMounts, checkReach } from '../doctor/reach.js';
 import { checkOwnSockets, checkPluginSockets } from '../doctor/sockets.js';
 import { CliError, EXIT } from '../exit.js';
@@ -44,12 +47,19 @@ export function addDoctor(program: Command, terminal: Terminal, readConfig: Conf
     .option('--config <file>', 'YAML file with the settings, as given to serve (default: that of the daemon)')
     .option('--root <dir>', 'root directory, as given to serve (default: $PLUGIN_BROKER_ROOT, or that of the config)')
     .action(async (options: DoctorOptions) => {
+      boundLooks();
       const findings = await examine(options, terminal, readConfig);
       if (options.output === 'json') terminal.write(`${visibleJson({ checks: findings }, false)}\n`);
       else terminal.write(report(findings, painter(terminal.hasColours)));
       const failed = findings.filter(({ verdict }) => verdict === 'fail').length;
       if (failed > 0) throw new CliError(EXIT.failed, `${counted(failed, 'check')} failed`);
     });
+}
+
+/** Users may hold the locks of directories that they may read: a check there is to say so, and not to wait for them. */
+function boundLooks(): void {
+  boundNameCalls(() => systemClock.mono(), { ownUid: ownUid(), userOf: (uid) => uid });
+  endThoughCallsHang(() => undefined);
 }
 
 async function examine(
@@ -117,7 +127,7 @@ async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
     if (!(failure instanceof Unreachable) && !(failure instanceof AdminFailure)) throw failure;
     whyNoDaemon = failure.message;
   }
-  const uid = daemon === undefined ? ownUid() : statSync(address).uid;
+  const uid = daemon === undefined ? ownUid() : (statusAt(address)?.uid ?? ownUid());
   const hasNativeCalls = loadLibc() !== undefined;
   const place = { proc: '/proc', fuseConf: '/etc/fuse.conf', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
   return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls, kernel: release() };

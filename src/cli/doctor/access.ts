@@ -1,9 +1,8 @@
 // Checks who may connect to kubelet.sock: every user that may write the socket file and enter the directories above it (unix(7)).
-import { lstatSync, type Stats } from 'node:fs';
 import path from 'node:path';
-import { ifPossible } from '../../kernel/if-possible.js';
 import { groupName } from '../../platform/process/groups.js';
 import { finding, type Finding, type Scope } from './finding.js';
+import { statusOfLink } from './looks.js';
 import { entriesOf } from './probe.js';
 
 const GROUP_WRITE = 0o020;
@@ -19,9 +18,9 @@ export function checkAccess({ settings }: Scope): readonly Finding[] {
   const name = 'who may connect';
   const { devicePlugins } = settings.paths;
   const socket = path.join(devicePlugins, 'kubelet.sock');
-  const status = statusOf(socket);
+  const status = statusOfLink(socket);
   const configured = settings.socket.mode;
-  if (status?.isSocket() !== true) {
+  if (status?.kind !== 'socket') {
     return [finding(name, 'ok', `kubelet.sock will have mode ${shown(configured)} (socket.mode)`)];
   }
   const { mode, uid, gid } = status;
@@ -61,10 +60,5 @@ function shown(mode: number): string {
 
 function ownersOf(directory: string): readonly number[] {
   const sockets = entriesOf(directory, false).filter(({ entry }) => entry.isSocket());
-  return [...new Set(sockets.flatMap(({ file }) => statusOf(file)?.uid ?? []))].sort((a, b) => a - b);
-}
-
-/** Undefined also where its directory may not be entered: said by the check of directories. */
-function statusOf(file: string): Stats | undefined {
-  return ifPossible(() => lstatSync(file, { throwIfNoEntry: false }));
+  return [...new Set(sockets.flatMap(({ file }) => statusOfLink(file)?.uid ?? []))].sort((a, b) => a - b);
 }

@@ -1,11 +1,12 @@
 // Are the directories there, and may the daemon use them?
-import { accessSync, constants, statSync, type Stats } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { isDone } from '../../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../../model/root.js';
 import { movableNames } from '../../platform/fs/name-movers.js';
 import { ownUid } from '../../platform/process/own-uid.js';
 import { finding, type Finding, type Scope } from './finding.js';
+import { statusAt, type Status } from './looks.js';
 
 const DIRECTORIES = ['devicePlugins', 'pluginsRegistry', 'plugins', 'state'] as const;
 /** Socket names of plugins in the field are up to about this long. */
@@ -30,7 +31,7 @@ export function checkCdi({ settings, uid }: Scope): readonly Finding[] {
     const { verdict, message } = checkMissing(name, directory);
     return [finding(name, verdict === 'fail' ? 'warn' : verdict, message)];
   }
-  if (!found.isDirectory()) return warn(`${directory} is not a directory, so leases get no CDI names; remove it`);
+  if (found.kind !== 'directory') return warn(`${directory} is not a directory, so leases get no CDI names; remove it`);
   const mode = found.mode & 0o777;
   if (!mayUse(directory, found, uid)) {
     return warn(
@@ -68,7 +69,7 @@ function checkDirectory(key: (typeof DIRECTORIES)[number], directory: string, sc
     return bad(`${directory} cannot be looked at (${found}); check the directories above it`);
   }
   if (found === undefined) return checkMissing(name, directory);
-  if (!found.isDirectory())
+  if (found.kind !== 'directory')
     return bad(`${directory} is not a directory; remove it, and mount directories, never sockets`);
   const mode = found.mode & 0o777;
   if (!mayUse(directory, found, scope.uid)) {
@@ -91,7 +92,7 @@ function checkDirectory(key: (typeof DIRECTORIES)[number], directory: string, sc
 
 function checkMissing(name: string, directory: string): Finding {
   let parent = path.dirname(directory);
-  while (statSync(parent, { throwIfNoEntry: false }) === undefined && parent !== '/') parent = path.dirname(parent);
+  while (statusAt(parent) === undefined && parent !== '/') parent = path.dirname(parent);
   if (isDone(() => accessSync(parent, constants.W_OK | constants.X_OK))) {
     return finding(name, 'ok', `${directory} is not there yet; serve makes it`);
   }
@@ -100,16 +101,16 @@ function checkMissing(name: string, directory: string): Finding {
 }
 
 /** The status of a path, undefined for nothing; the system's code where it cannot be looked at. */
-export function statusOf(directory: string): Stats | string | undefined {
+export function statusOf(directory: string): Status | string | undefined {
   try {
-    return statSync(directory, { throwIfNoEntry: false });
+    return statusAt(directory);
   } catch (failure) {
     return String((failure as NodeJS.ErrnoException).code);
   }
 }
 
 /** By owner and mode: the daemon may run as another user than this command. Root may everything. */
-export function mayUse(directory: string, { uid: owner, mode }: Stats, uid: number): boolean {
+export function mayUse(directory: string, { uid: owner, mode }: Status, uid: number): boolean {
   if (uid === 0) return true;
   if (uid === owner) return (mode & 0o700) === 0o700;
   if (uid !== ownUid()) return (mode & 0o007) === 0o007 || (mode & 0o070) === 0o070;

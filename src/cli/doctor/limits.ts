@@ -1,8 +1,8 @@
 // Does the kernel give enough watches and descriptors?
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { finding, type Finding, type Scope } from './finding.js';
+import { namesIn, statusAt, targetOf, textOf } from './looks.js';
 
 /** Watches the broker takes: one for each directory of the doors, and for those plugins make below the registry. */
 const WATCHES_NEEDED = 64;
@@ -37,7 +37,7 @@ export function checkInotify({ proc, uid }: Scope): readonly Finding[] {
 export function checkDescriptors({ proc, daemon, settings }: Scope): readonly Finding[] {
   const { admission, flood } = settings;
   const needed = admission.maxPlugins * DESCRIPTORS_PER_PLUGIN + flood.connections.total + DESCRIPTORS_OWN;
-  const limits = readText(path.join(proc, daemon === undefined ? 'self' : String(daemon.broker.pid), 'limits'));
+  const limits = textOf(path.join(proc, daemon === undefined ? 'self' : String(daemon.broker.pid), 'limits'));
   const [, soft] = /^Max open files\s+(\S+)/m.exec(limits ?? '') ?? [];
   if (soft === undefined) return [finding('open files', 'warn', 'the limit of open files cannot be read')];
   const limit = soft === 'unlimited' ? Infinity : Number(soft);
@@ -47,40 +47,25 @@ export function checkDescriptors({ proc, daemon, settings }: Scope): readonly Fi
   return [finding('open files', 'warn', `${state}; ${remedy}`)];
 }
 
-/** The use by all processes of a user, as far as this user may see. */
+/**
+ * The use by all processes of a user, as far as this user may see. They come and go while we look, and some may not be seen: files that
+ * cannot be read do not count.
+ */
 function inotifyUse(proc: string, uid: number): { instances: number; watches: number } {
   const use = { instances: 0, watches: 0 };
-  for (const pid of list(proc).filter((name) => /^[0-9]+$/.test(name))) {
+  for (const pid of namesIn(proc).filter((name) => /^[0-9]+$/.test(name))) {
     const process = path.join(proc, pid);
-    if (ownerOf(process) !== uid) continue;
-    for (const fd of list(path.join(process, 'fd'))) {
+    if (ifPossible(() => statusAt(process))?.uid !== uid) continue;
+    for (const fd of namesIn(path.join(process, 'fd'))) {
       if (targetOf(path.join(process, 'fd', fd)) !== 'anon_inode:inotify') continue;
       use.instances += 1;
-      use.watches += readText(path.join(process, 'fdinfo', fd))?.match(/^inotify /gm)?.length ?? 0;
+      use.watches += textOf(path.join(process, 'fdinfo', fd))?.match(/^inotify /gm)?.length ?? 0;
     }
   }
   return use;
 }
 
-// Processes come and go while we look, and some may not be seen: files that cannot be read do not count.
-
-function list(directory: string): readonly string[] {
-  return ifPossible(() => readdirSync(directory)) ?? [];
-}
-
-function ownerOf(file: string): number | undefined {
-  return ifPossible(() => statSync(file).uid);
-}
-
-function targetOf(link: string): string | undefined {
-  return ifPossible(() => readlinkSync(link));
-}
-
-function readText(file: string): string | undefined {
-  return ifPossible(() => readFileSync(file, 'utf8'));
-}
-
 function readNumber(file: string): number | undefined {
-  const value = Number(readText(file) ?? 'none');
+  const value = Number(textOf(file) ?? 'none');
   return Number.isNaN(value) ? undefined : value;
 }

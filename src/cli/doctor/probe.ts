@@ -1,9 +1,9 @@
 // Looks at sockets without speaking to them.
-import { opendirSync, type Dirent } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
-import { ifPossible } from '../../kernel/if-possible.js';
+import { UNANSWERED } from '../../model/ids.js';
 import type { PinProblem } from '../../model/plugin.js';
+import { opendirSync, type Entry } from '../../platform/fs/name-calls.js';
 import { SocketPaths } from '../../platform/fs/socket-paths.js';
 import { isOursOrRoots } from '../../platform/process/own-uid.js';
 
@@ -75,10 +75,26 @@ export async function probeAll(
   return found;
 }
 
-/** The entries of a directory. Dot names are left out, as both doors do; none when it cannot be read. */
-export function entriesOf(directory: string, recursive: boolean): readonly { file: string; entry: Dirent }[] {
+/**
+ * The entries of a directory. Dot names are left out, as both doors do; none when it cannot be read.
+ *
+ * @param silent takes the directories that did not answer in time
+ */
+export function entriesOf(
+  directory: string,
+  recursive: boolean,
+  silent: string[] = [],
+): readonly { file: string; entry: Entry }[] {
   const ways = waysBelow(directory);
-  const found: { file: string; entry: Dirent }[] = [];
+  const found: { file: string; entry: Entry }[] = [];
+  const tryWalk = (folder: string, depth: number): void => {
+    try {
+      walk(folder, depth);
+    } catch (failure) {
+      // Why else one cannot be read is said by the check of directories.
+      if ((failure as NodeJS.ErrnoException).code === UNANSWERED) silent.push(folder);
+    }
+  };
   const walk = (folder: string, depth: number): void => {
     const opened = ways.inDirectory(folder, (at) => opendirSync(at));
     try {
@@ -86,13 +102,12 @@ export function entriesOf(directory: string, recursive: boolean): readonly { fil
         if (entry.name.startsWith('.')) continue;
         const file = path.join(folder, entry.name);
         found.push({ file, entry });
-        // Why one cannot be read is said by the check of directories.
-        if (recursive && depth < MAX_DEPTH && entry.isDirectory()) ifPossible(() => walk(file, depth + 1));
+        if (recursive && depth < MAX_DEPTH && entry.isDirectory()) tryWalk(file, depth + 1);
       }
     } finally {
       opened.closeSync();
     }
   };
-  ifPossible(() => walk(directory, 0));
+  tryWalk(directory, 0);
   return found;
 }

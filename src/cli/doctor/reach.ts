@@ -1,9 +1,9 @@
 // How will plugins reach us? Device plugins have the kubelet's directory built in.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { mountOfLine, type Mount } from '../../platform/fs/users-mounts.js';
 import { finding, type Finding, type Scope } from './finding.js';
+import { namesIn, statusAt, textOf } from './looks.js';
 import { probe } from './probe.js';
 
 /** Whether plugins that look in the built-in directory find this broker. */
@@ -54,7 +54,7 @@ export function checkFuse(scope: Scope): readonly Finding[] {
       finding('FUSE', 'fail', `${point} is a file system of uid ${String(server)}: ${remedy}`),
     );
   }
-  const text = ifPossible(() => readFileSync(scope.fuseConf, 'utf8')) ?? '';
+  const text = textOf(scope.fuseConf) ?? '';
   if (!/^\s*user_allow_other\b/m.test(text)) return [finding('FUSE', 'ok', 'users cannot mount what root enters')];
   const message = `${scope.fuseConf} has user_allow_other, so that a user who may write a directory of sockets can mount a file system over it that never answers, and the daemon hangs in it; remove that line, or let only root write them`;
   return [finding('FUSE', 'warn', message)];
@@ -65,9 +65,9 @@ export function checkFuse(scope: Scope): readonly Finding[] {
  * link of that name to a program that becomes root, such as su, keeps the real uid of its caller.
  */
 function kubeletProcess(proc: string): number | undefined {
-  const pid = readdirSync(proc).find((name) => {
+  const pid = namesIn(proc).find((name) => {
     if (!/^[0-9]+$/.test(name)) return false;
-    const status = ifPossible(() => readFileSync(path.join(proc, name, 'status'), 'utf8')) ?? '';
+    const status = textOf(path.join(proc, name, 'status')) ?? '';
     const [, uid] = /^Name:\tkubelet\n[^]*^Uid:\t([0-9]+)\t/m.exec(status) ?? [];
     return uid !== undefined && (Number(uid) === 0 || Number(uid) === process.getuid?.());
   });
@@ -78,17 +78,17 @@ function kubeletProcess(proc: string): number | undefined {
 function mountsInside({ proc, settings }: Scope): readonly Mount[] {
   const { root, devicePlugins, pluginsRegistry, plugins } = settings.paths;
   const inside = [root, devicePlugins, pluginsRegistry, plugins];
-  const text = ifPossible(() => readFileSync(path.join(proc, 'self/mountinfo'), 'utf8')) ?? '';
+  const text = textOf(path.join(proc, 'self/mountinfo')) ?? '';
   const all = text.split('\n').flatMap((line) => mountOfLine(line) ?? []);
   return all.filter(({ point }) => inside.some((directory) => `${point}/`.startsWith(`${directory}/`)));
 }
 
 function sameDirectory(one: string, other: string): boolean {
   if (path.resolve(one) === path.resolve(other)) return true;
-  const [a, b] = [one, other].map((directory) => ifPossible(() => statSync(directory, { bigint: true })));
+  const [a, b] = [one, other].map((directory) => ifPossible(() => statusAt(directory)));
   return a !== undefined && a.dev === b?.dev && a.ino === b.ino;
 }
 
 function isDirectory(file: string): boolean {
-  return ifPossible(() => statSync(file))?.isDirectory() === true;
+  return ifPossible(() => statusAt(file))?.kind === 'directory';
 }

@@ -1,9 +1,8 @@
 // Are the sockets sockets, does somebody listen on them, and is it us?
-import { lstatSync } from 'node:fs';
 import path from 'node:path';
-import { ifPossible } from '../../kernel/if-possible.js';
 import { counted } from '../../kernel/counted.js';
 import { finding, type Finding, type Scope } from './finding.js';
+import { statusOfLink } from './looks.js';
 import { entriesOf, probe, probeAll } from './probe.js';
 
 /** Names listed in one sentence. */
@@ -47,7 +46,8 @@ async function checkOwn(name: string, socket: string, { daemon, settings }: Scop
 /** Sockets of plugins that nobody listens on, and things that only look like sockets. */
 export async function checkPluginSockets(scope: Scope): Promise<readonly Finding[]> {
   const { devicePlugins, pluginsRegistry } = scope.settings.paths;
-  const entries = [...entriesOf(devicePlugins, false), ...entriesOf(pluginsRegistry, true)];
+  const silent: string[] = [];
+  const entries = [...entriesOf(devicePlugins, false, silent), ...entriesOf(pluginsRegistry, true, silent)];
   const sockets = entries.filter(({ entry }) => entry.isSocket()).map(({ file }) => file);
   const kubeletSocket = path.join(devicePlugins, 'kubelet.sock');
   const theirs = sockets.filter((file) => file !== kubeletSocket);
@@ -62,6 +62,11 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
       findings.push(finding('plugin sockets', 'warn', `${counted(files.length, noun)} ${rest}: ${named(files)}`));
     }
   };
+  report(
+    silent,
+    'directory',
+    'that did not answer, as where a user who may read it holds its lock; what is in it is not known',
+  );
   report(having('dead'), 'socket', 'without a listener: start the plugins they belong to, or remove them');
   report(having('silent'), 'socket', 'that accept no connection: look whether the plugins hang');
   report(having('denied'), 'socket', 'that this user may not connect to: run the daemon as a user who may');
@@ -81,10 +86,7 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
 
 function shapeOf(file: string): 'missing' | 'socket' | 'directory' | 'other' {
   // Missing also where its directory may not be entered: said by the check of directories.
-  const found = ifPossible(() => lstatSync(file, { throwIfNoEntry: false }));
-  if (found === undefined) return 'missing';
-  if (found.isSocket()) return 'socket';
-  return found.isDirectory() ? 'directory' : 'other';
+  return statusOfLink(file)?.kind ?? 'missing';
 }
 
 function named(files: readonly string[]): string {

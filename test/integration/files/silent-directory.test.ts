@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, rmdirSync, symlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, describe, it } from 'node:test';
+import { entriesOf } from '../../../src/cli/doctor/probe.js';
+import { namesIn, statusOfLink } from '../../../src/cli/doctor/looks.js';
 import { boundNameCalls, isNameCallLate, openSync as openName } from '../../../src/platform/fs/name-calls.js';
 import { PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
@@ -131,6 +133,21 @@ describe('a directory that does not answer', () => {
     await place.ensure();
     assert.equal(place.enter(), undefined);
     place.close(true);
+  });
+
+  it('is named by doctor, which looks at all others', async (t) => {
+    const registry = tempDir();
+    for (const name of ['a', 'held', 'z']) mkdirSync(`${registry}/${name}`);
+    await listener(`${registry}/z/z.sock`);
+    const speaks = silence(`${registry}/held`);
+    t.after(speaks);
+    const silent: string[] = [];
+    const files = entriesOf(registry, true, silent).map(({ file }) => file.slice(registry.length + 1));
+    assert.deepEqual([files.sort(), silent], [['a', 'held', 'z', 'z/z.sock'], [`${registry}/held`]]);
+    assert.deepEqual(namesIn(`${registry}/held`), []);
+    assert.equal(statusOfLink(`${registry}/held/none`), undefined);
+    await speaks();
+    assert.deepEqual(namesIn(`${registry}/held`), ['fifo']);
   });
 
   it('is asked by the cache of the kernel again where that missed for a moment', { skip: libc === undefined }, () => {

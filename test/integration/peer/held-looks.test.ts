@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import { boundNameCalls, isNameCallLate } from '../../../src/platform/fs/name-calls.js';
 import { ownersIn } from '../../../src/platform/peer/owners.js';
 import { ownUid } from '../../../src/platform/process/own-uid.js';
+import { processorShare } from '../../../src/platform/process/processor-share.js';
 import { lookAtProcess } from '../../../src/platform/process/proc-stat.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -67,5 +68,15 @@ describe('a process or control group whose directory somebody holds', () => {
     const again = held(path.join(proc, '2', 'cgroup'));
     assert.equal(port.cgroupOf(2, 4004), undefined);
     await Promise.all([letGo(), again()]);
+  });
+
+  it('is of no quota that is known: a start goes on', async () => {
+    const { proc, mount, file } = machine();
+    file(path.join(proc, 'self/cgroup'), '0::/job.scope\n');
+    const quota = file(path.join(mount, 'job.scope', 'cpu.max'), '20000 100000\n');
+    assert.equal(processorShare(proc, mount), 0.2);
+    const letGo = held(quota);
+    assert.equal(processorShare(proc, mount), 1);
+    await letGo();
   });
 });

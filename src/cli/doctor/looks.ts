@@ -1,0 +1,62 @@
+// Looks at names where users may hold the lock of a directory: each ends in a time (platform/fs/name-calls), so that a check says less
+// instead of hanging. What cannot be looked at is not there for the check.
+import { ifPossible } from '../../kernel/if-possible.js';
+import { opendirSync, readlinkSync, statusOf, statusOfName, textShown } from '../../platform/fs/name-calls.js';
+import { ownUid } from '../../platform/process/own-uid.js';
+
+/** The status of a file, as the checks need it. */
+export interface Status {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly kind: 'socket' | 'directory' | 'other';
+}
+
+/**
+ * The status of what a path leads to; undefined where nothing is there.
+ *
+ * @throws NodeJS.ErrnoException
+ */
+export function statusAt(file: string): Status | undefined {
+  return shortened(statusOf(file));
+}
+
+/** The status of a name, also where that is a link; undefined where it cannot be looked at, too. */
+export function statusOfLink(file: string): Status | undefined {
+  return ifPossible(() => shortened(statusOfName(file)));
+}
+
+/** The names in a directory; none where it cannot be read. */
+export function namesIn(directory: string): readonly string[] {
+  return ifPossible(() => allOf(directory)) ?? [];
+}
+
+/** Where a link leads. */
+export function targetOf(link: string): string | undefined {
+  return ifPossible(() => readlinkSync(link));
+}
+
+/** A short text, as the kernel shows them. */
+export function textOf(file: string): string | undefined {
+  return ifPossible(() => textShown(file, ownUid(), 'utf8'));
+}
+
+function allOf(directory: string): readonly string[] {
+  const opened = opendirSync(directory);
+  try {
+    const names: string[] = [];
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) names.push(entry.name);
+    return names;
+  } finally {
+    opened.closeSync();
+  }
+}
+
+function shortened(found: ReturnType<typeof statusOf>): Status | undefined {
+  if (found === undefined) return undefined;
+  const kind = found.isSocket() ? 'socket' : found.isDirectory() ? 'directory' : 'other';
+  const { dev, ino } = found;
+  return { uid: Number(found.uid), gid: Number(found.gid), mode: Number(found.mode), dev, ino, kind };
+}
