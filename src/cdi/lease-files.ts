@@ -2,6 +2,7 @@
 // that cannot be written costs the names, never a lease.
 import { asError, type Clock } from '../kernel/clock.js';
 import { Patience } from '../kernel/patience.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import type { CdiClaim, CdiResult, Lease } from '../model/lease.js';
 import { cdiText, hostPathsOf, readCdiText } from './document.js';
 import { deviceName, fileOf, leaseOf, writtenAs, writtenBy, type Origin } from './names.js';
@@ -11,7 +12,7 @@ import type { CdiDirectory, LookAtHost } from './ports.js';
 const WRITE_MS = 2000;
 
 /** The ports of the lease files. */
-export interface LeaseFilePorts {
+export interface LeaseFilePorts extends UserFacts {
   readonly directory: CdiDirectory;
   readonly look: LookAtHost;
   /** vendor/class of the names. */
@@ -28,7 +29,7 @@ export interface LeaseFilePorts {
 export class LeaseFiles {
   readonly #ports: LeaseFilePorts;
   readonly #onDirectory: Patience;
-  /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only their own leases. */
+  /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only the leases of its user. */
   readonly #onHost: Patience;
   #hasLeftovers = false;
   /** Files of lives before could not be looked for. */
@@ -36,7 +37,8 @@ export class LeaseFiles {
 
   constructor(ports: LeaseFilePorts) {
     this.#ports = ports;
-    this.#onDirectory = new Patience(ports.clock, WRITE_MS);
+    // While the directory is read for a reset, leases go on.
+    this.#onDirectory = new Patience(ports.clock, WRITE_MS, 2);
     this.#onHost = new Patience(ports.clock, WRITE_MS);
   }
 
@@ -178,8 +180,9 @@ export class LeaseFiles {
     const { look, kind, origin } = this.#ports;
     try {
       const paths = hostPathsOf(lease);
+      const user = strangerUser(lease.uid, this.#ports);
       const found =
-        paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal), this.#leftMs);
+        paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal), this.#leftMs, user);
       return cdiText(lease, kind, origin, found);
     } catch (failure) {
       const problem = `its device nodes cannot be looked at: ${asError(failure).message}`;

@@ -8,7 +8,7 @@ import { lookAtHost } from '../platform/fs/host-node.js';
 import { rootIdentity } from '../platform/fs/root-identity.js';
 
 /** The ports of CDI. */
-export type CdiParts = Pick<LeaseFilePorts, 'clock' | 'leftMs'> & {
+export type CdiParts = Pick<LeaseFilePorts, 'clock' | 'leftMs' | 'ownUid' | 'userOf'> & {
   readonly settings: Settings;
   readonly bootId: string;
 };

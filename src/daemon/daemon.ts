@@ -165,7 +165,7 @@ export class Daemon implements RestartListener {
       ...parts,
       ...{ ...own, store, flood },
       pods: owners ?? this.#before,
-      cdi: cdiFiles({ ...parts, leftMs: this.#filesBudget.leftMs, settings: live.current.settings }, (why) =>
+      cdi: cdiFiles({ ...parts, ...own, leftMs: this.#filesBudget.leftMs, settings: live.current.settings }, (why) =>
         this.conditions.set('cdi', why),
       ),
       events: journal,

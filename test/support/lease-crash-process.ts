@@ -98,6 +98,8 @@ const files = new LeaseFiles({
   look: lookAtHost,
   kind: 'plugin-broker/lease',
   clock: systemClock,
+  ownUid: 0,
+  userOf: (uid) => uid,
   degraded: () => undefined,
   origin: { root: rootIdentity(root), boot: 'boot-1' },
 });

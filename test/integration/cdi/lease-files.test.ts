@@ -33,6 +33,8 @@ function bed(directory = path.join(tempDir(), 'run', 'cdi'), origin = { root: RO
     kind: 'plugin-broker/lease',
     origin,
     clock: systemClock,
+    ownUid: 0,
+    userOf: (uid) => uid,
     degraded: (why) => told.push(why),
   });
   const read = (id: string) => cdiFile.parse(JSON.parse(readFileSync(path.join(directory, fileOf(id)), 'utf8')));

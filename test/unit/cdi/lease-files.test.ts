@@ -3,9 +3,20 @@ import { describe, it } from 'node:test';
 import { LeaseFiles } from '../../../src/cdi/lease-files.js';
 import type { CdiDirectory } from '../../../src/cdi/ports.js';
 import { fileOf, leaseOf, writtenAs } from '../../../src/cdi/names.js';
+import type { Lease } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { lease } from '../../support/leases.js';
+
+const NO_DIRECTORY: CdiDirectory = {
+  path: '/run/cdi',
+  prepare: () => Promise.resolve(),
+  names: () => Promise.resolve([]),
+  text: () => Promise.resolve(undefined),
+  remove: () => Promise.resolve(),
+  rename: () => Promise.resolve(),
+  write: () => Promise.resolve(),
+};
 
 describe('CDI files on a file system that hangs', () => {
   it('hold up one lease for two seconds, the next not at all, and work again when it answers', async () => {
@@ -31,6 +42,8 @@ describe('CDI files on a file system that hangs', () => {
       kind: 'v/c',
       origin: { root: '0'.repeat(16), boot: 'b' },
       clock,
+      ownUid: 0,
+      userOf: (uid) => uid,
       degraded: (why) => told.push(why),
     });
     const first = files.write(lease());
@@ -46,6 +59,48 @@ describe('CDI files on a file system that hangs', () => {
     await clock.advance(0);
     assert.deepEqual(await files.write(lease()), { name: `v/c=${lease().id}` });
     assert.equal(told.at(-1), undefined);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('leave threads of the pool to others, however many leases there are', async () => {
+    const clock = new FakeClock();
+    let [underWay, most] = [0, 0];
+    const answers: (() => void)[] = [];
+    const hangs = (): Promise<void> => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      return new Promise<void>((resolve) => answers.push(resolve)).then(() => void (underWay -= 1));
+    };
+    const files = new LeaseFiles({
+      directory: { ...NO_DIRECTORY, write: hangs },
+      look: () => hangs().then(() => new Map()),
+      kind: 'v/c',
+      origin: { root: '0'.repeat(16), boot: 'b' },
+      clock,
+      ownUid: 0,
+      userOf: (uid) => uid,
+      degraded: () => undefined,
+    });
+    const all = Promise.all(Array.from({ length: 8 }, () => files.write(lease())));
+    await clock.advance(2000);
+    assert.ok((await all).every((result) => 'problem' in result));
+    assert.equal(most, 2);
+    for (const answer of answers.splice(0)) answer();
+    await clock.advance(0);
+    most = 0;
+    const devices = [{ hostPath: '/held', containerPath: '/dev/x', permissions: 'rw' }];
+    const withNode = (uid: number): Lease => ({ ...lease({ answer: { devices } }), uid });
+    const looks = Promise.all([4001, 4001, 4002].map((uid) => files.write(withNode(uid))));
+    await clock.advance(1000);
+    assert.equal(most, 1, 'ordinary users together');
+    const ofRoot = files.write(withNode(0));
+    await clock.advance(1000);
+    assert.equal(most, 2, 'root waits for none of them');
+    for (let turns = 0; turns < 4; turns += 1) {
+      for (const answer of answers.splice(0)) answer();
+      await clock.advance(0);
+    }
+    await Promise.all([looks, ofRoot]);
     assert.equal(clock.pending, 0);
   });
 
@@ -71,6 +126,8 @@ describe('CDI files on a file system that hangs', () => {
       kind: 'v/c',
       origin: { root: '0'.repeat(16), boot: 'b' },
       clock,
+      ownUid: 0,
+      userOf: (uid) => uid,
       degraded: (why) => told.push(why),
     });
     const slow = lease({ answer: { devices: [{ hostPath: '/slow', containerPath: '/dev/x', permissions: 'rw' }] } });
@@ -119,6 +176,8 @@ describe('CDI files of leases that are given while the ledger is reset', () => {
       write: (name, text) => Promise.resolve(void there.set(name, text)),
     };
     const cdi = new LeaseFiles({
+      ownUid: 0,
+      userOf: (uid) => uid,
       ...{ directory, clock: machine.clock, kind: 'v/c', origin: { root: '0'.repeat(16), boot: machine.bootId } },
       look: () => Promise.resolve(new Map()),
       degraded: () => undefined,
@@ -188,6 +247,8 @@ describe('A CDI file that cannot be removed with its lease', () => {
     };
     const told: (string | undefined)[] = [];
     const cdi = new LeaseFiles({
+      ownUid: 0,
+      userOf: (uid) => uid,
       ...{ directory, clock: machine.clock, kind: 'v/c', origin: { root: '0'.repeat(16), boot: machine.bootId } },
       look: () => Promise.resolve(new Map()),
       degraded: (why) => told.push(why),
@@ -219,6 +280,8 @@ describe('CDI files of a life before, whose leases ended while their directory d
     const answer = <T>(value: T): Promise<T> => (isSilent ? Promise.reject(new Error('EIO')) : Promise.resolve(value));
     const told: (string | undefined)[] = [];
     const cdi = new LeaseFiles({
+      ownUid: 0,
+      userOf: (uid) => uid,
       ...{ clock: machine.clock, kind: 'v/c', origin },
       directory: {
         path: '/run/cdi',
