@@ -25,7 +25,7 @@ import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
 import { end, endAtOnce, endThoughCallsHang } from './platform/process/ending.js';
-import { keepProc } from './platform/process/kept-proc.js';
+import { keepParts, keepProc } from './platform/process/kept-names.js';
 import { neverWriteOut } from './platform/process/last-writes.js';
 import { ownUid } from './platform/process/own-uid.js';
 import { ownMemory, returnMemory } from './platform/process/returned-memory.js';
@@ -144,6 +144,7 @@ async function run(
   keepProc();
   const users = new Users(ownUid());
   boundNameCalls(() => clock.mono(), { ownUid: ownUid(), userOf: users.of });
+  keepParts(import.meta.url);
   const metrics = new BrokerMetrics();
   const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
   const tellNotifier = tellSystemd(notifier);

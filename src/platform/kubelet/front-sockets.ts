@@ -81,6 +81,8 @@ class KubeletSockets implements FrontSockets {
     if (ifPossible(() => readlinkSync(path.join(registry, entry))) === target) return undefined;
     try {
       makeDirectories(registry, 0o750);
+      // Who may remove the entry has the kubelet forget the resource, with the list that it follows.
+      checkOnlyOurs(registry);
       return inDirectory(registry, (pinned) => {
         if (pinned.status(entry) !== undefined) {
           return `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;

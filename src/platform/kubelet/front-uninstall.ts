@@ -1,6 +1,7 @@
 // Takes everything of the front out of a kubelet's directories: registry entries first, because the kubelet goes by them.
 import path from 'node:path';
 import { asError, type Clock } from '../../kernel/clock.js';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
 import { readlinkSync, statusOf } from '../fs/name-calls.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
@@ -114,8 +115,10 @@ function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: st
   if (statusOf(registry) === undefined) return [];
   return inDirectory(registry, (pinned) => {
     const ours = Array.from(pinned.entries(), ({ name }) => name).filter((name) => {
-      if (!FRONT_ENTRY.test(name) || pinned.status(name)?.isSymbolicLink() !== true) return false;
-      return path.dirname(readlinkSync(pinned.at(name))) === path.join('..', 'plugins', FRONT_FOLDER);
+      if (!FRONT_ENTRY.test(name)) return false;
+      // What is no link, or not there any more, is not ours.
+      const target = ifPossible(() => readlinkSync(pinned.at(name))) ?? '';
+      return path.dirname(target) === path.join('..', 'plugins', FRONT_FOLDER);
     });
     return work(pinned, ours);
   });

@@ -118,6 +118,18 @@ describe('the sockets before a kubelet', () => {
     assert.deepEqual(entered(8, 0), Array.from({ length: 8 }));
   });
 
+  it('have no entry in a registry that ordinary users may write: who removes it would cut the kubelet off', () => {
+    const kubelet = tempDir();
+    const { registry } = kubeletPaths(kubelet);
+    mkdirSync(registry);
+    chmodSync(registry, 0o775);
+    assert.match(
+      kubeletSockets('example.com/gpu', kubelet).enter() ?? '',
+      /^no entry can be made in .*: .* may be written by group .*make it root's/,
+    );
+    assert.deepEqual(readdirSync(registry), []);
+  });
+
   it('leave what somebody else put in the place of their entry, and name it', async () => {
     const resource = 'example.com/gpu';
     const { entry } = namesOf(resource);
