@@ -8,6 +8,7 @@ import type { PinnedSocket } from '../../model/plugin.js';
 import type { Settling } from '../../reconcile/settling.js';
 import { slices } from '../time/slices.js';
 import { realDirectory } from './directories.js';
+import { freeNameTakers } from './name-movers.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
 import { pinSocket } from './socket-pin.js';
@@ -79,6 +80,11 @@ export class KeptSockets {
     const keptName = `${incarnation.ino}-${name}`;
     const { directory, folder } = pair;
     pair.kept += 1;
+    const takers = freeNameTakers(directory.writers());
+    if (takers !== undefined) {
+      this.#letGo(pair);
+      return `${directory.path} ${takers}, who could take its name before its plugin does, although the directory is sticky: restart the plugin`;
+    }
     if (!directory.linkInto(name, incarnation, folder.inside, keptName)) {
       // Asked before the directory is let go: it has no names afterwards.
       const isThere = directory.has(name, incarnation);

@@ -34,6 +34,14 @@ export function isSticky({ uid, mode }: Writers, own = ownUid()): boolean {
 }
 
 /**
+ * The users that may take a name that is free in a directory in which they may not move the names of others, as the end of a sentence
+ * about it: a socket that is removed there may not come back. Undefined: none, or they could remove it anyway.
+ */
+export function freeNameTakers(status: Writers, own = ownUid()): string | undefined {
+  return isSticky(status, own) ? otherWriters(status, own) : undefined;
+}
+
+/**
  * Says that ordinary users may move everybody's names in a directory, and the remedy.
  *
  * @param own the uid of the broker

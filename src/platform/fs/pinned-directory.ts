@@ -91,6 +91,11 @@ export class PinnedDirectory {
     return this.#identity;
   }
 
+  /** Its owner, group and mode now. */
+  writers(): { readonly uid: number; readonly gid: number; readonly mode: number } {
+    return fstatSync(this.#fd);
+  }
+
   /**
    * The names in it, in no order and at most `most` of them: users that may write it decide how many there are.
    *

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   chownSync,
   existsSync,
   linkSync,
@@ -67,6 +68,20 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     assert.equal(String(statSync(pin.path, { bigint: true }).ino), pin.incarnation.ino);
     assert.deepEqual(folders(directory), [], 'nothing is left behind');
     assert.equal(kept.putBack(incarnationKey(pin.incarnation)), false, 'once');
+  });
+
+  it('stays where others could take its name that cannot remove it, and the reason says so', async () => {
+    const directory = tempDir();
+    chmodSync(directory, 0o1775);
+    const pin = await listen(path.join(directory, 'kubevirt-kvm.sock'));
+    const kept = open();
+    assert.match(kept.remove(pin) ?? '', /may be written by group .* who could take its name .* restart the plugin$/);
+    assert.deepEqual(readdirSync(directory), ['kubevirt-kvm.sock'], 'nothing is left behind');
+    for (const mode of [0o1755, 0o775]) {
+      chmodSync(directory, mode);
+      assert.equal(kept.remove(pin), undefined, 'nobody may, or they could remove it anyway');
+      assert.equal(kept.putBack(incarnationKey(pin.incarnation)), true);
+    }
   });
 
   it('whose name somebody else has by now is left alone, before and after', async () => {
