@@ -140,7 +140,8 @@ export class Broker {
   async bind(): Promise<void> {
     await this.#listeners.bind();
     const { live, log } = this.#parts;
-    void this.#kept.adopt(live.settings.paths.devicePlugins, this.core.settling).then((why) => {
+    const { settling, roster } = this.core;
+    void this.#kept.adopt(live.settings.paths.devicePlugins, settling, roster.all()).then((why) => {
       if (why !== undefined) log.warn('broker.kept-sockets', why);
     });
   }

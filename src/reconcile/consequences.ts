@@ -138,11 +138,16 @@ export type AwayAction = 'start-clock' | 'stop-clock' | 'put-back' | 'discard';
  * The consequences of a change for a plugin to which the broker gave a reason to register afresh. A plugin whose socket was
  * removed gets a clock. Once it is away no more its kept socket is put back, or discarded when another instance replaced it.
  */
-export function afterAway({ reasonBefore, to: { state, reason } }: Pick<Change, 'reasonBefore' | 'to'>): AwayAction[] {
+export function afterAway({
+  before,
+  reasonBefore,
+  to: { state, reason },
+}: Pick<Change, 'before' | 'reasonBefore' | 'to'>): AwayAction[] {
   if (reason === 'recycled' && state === 'ready') return ['start-clock'];
   const isOver = state === 'gone' || state === 'rejected' || reason === 'replaced';
   const stopped: AwayAction[] = isOver ? ['stop-clock'] : [];
-  const wasAway = reasonBefore === 'recycled' || reasonBefore === 'settling';
+  // An earlier life of the broker may have removed the socket of one of the checkpoint, and was killed.
+  const wasAway = reasonBefore === 'recycled' || reasonBefore === 'settling' || before === 'restored';
   if (!wasAway || reason === 'settling') return stopped;
   return [...stopped, reason === 'replaced' ? 'discard' : 'put-back'];
 }

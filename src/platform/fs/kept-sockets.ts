@@ -4,6 +4,7 @@
 import path from 'node:path';
 import { isDone } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
+import type { Instance } from '../../model/instance.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import type { Settling } from '../../reconcile/settling.js';
 import { slices } from '../time/slices.js';
@@ -125,20 +126,24 @@ export class KeptSockets {
   }
 
   /**
-   * Takes over the sockets that an earlier life of the broker kept in a directory, and removes those that 0.1 left there. Of
+   * Takes over the sockets that an earlier life of the broker kept in a directory of plugins, and removes those that 0.1 left there. Of
    * sockets whose instance is not known any more, those on which somebody listens get their names back. A directory that somebody
    * has filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
    *
    * @param settling knows whether somebody will ask for a socket
-   * @returns why what is kept there stays as it is: the directory cannot be read or written
+   * @param instances of the checkpoint: sockets are kept beside those of plugins, which may lie in directories below it
+   * @returns why what is kept there stays as it is: a directory cannot be read or written
    */
-  async adopt(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<string | undefined> {
-    try {
-      await this.#adoptAll(directory, settling);
-      return undefined;
-    } catch (failure) {
-      return `the kept sockets in ${directory} are left there: ${(failure as Error).message}`;
-    }
+  async adopt(
+    directory: string,
+    settling: Pick<Settling, 'isAwaited'>,
+    instances: Iterable<Pick<Instance, 'door' | 'endpointPath'>> = [],
+  ): Promise<string | undefined> {
+    const directories = new Set([directory]);
+    for (const { door, endpointPath } of instances)
+      if (door === 'register') directories.add(path.dirname(endpointPath));
+    const problems = await Promise.all([...directories].map((one) => this.#adoptIn(one, settling)));
+    return problems.find((problem) => problem !== undefined);
   }
 
   /** Closes the directories; kept sockets stay for the next life of the broker. */
@@ -150,10 +155,20 @@ export class KeptSockets {
     this.#pairs.clear();
   }
 
+  async #adoptIn(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<string | undefined> {
+    try {
+      await this.#adoptAll(directory, settling);
+      return undefined;
+    } catch (failure) {
+      return `the kept sockets in ${directory} are left there: ${(failure as Error).message}`;
+    }
+  }
+
   async #adoptAll(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<void> {
     const real = realDirectory(directory);
     if (real === undefined) return;
-    const pinned = PinnedDirectory.open(real);
+    // Below the directory of plugins one may be a user's, that makes it a link by now.
+    const pinned = this.#ports.paths.inDirectory(real, (at) => PinnedDirectory.open(real, at));
     const rest = this.#ports.rest ?? slices();
     let atOnce = NAMES_AT_ONCE;
     try {

@@ -159,6 +159,23 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     assert.deepEqual(folders(directory), []);
   });
 
+  it('and was kept in a directory below, beside a plugin of the checkpoint, is found there', async () => {
+    const directory = tempDir();
+    const below = path.join(directory, 'below');
+    mkdirSync(below);
+    const pin = await listen(path.join(below, 'a.sock'));
+    const first = open();
+    assert.equal(first.remove(pin), undefined);
+    first.close();
+    const instances = [
+      { door: 'register', endpointPath: pin.path },
+      { door: 'register', endpointPath: path.join(directory, 'gone', 'b.sock') },
+      { door: 'watcher', endpointPath: '/elsewhere/c.sock' },
+    ] as const;
+    assert.equal(await open().adopt(directory, { isAwaited: () => false }, instances), undefined);
+    assert.deepEqual(readdirSync(below), ['a.sock']);
+  });
+
   it('and was kept by a broker that was killed is found beside things that no broker left', async () => {
     const directory = tempDir();
     const pins = await Promise.all(['a.sock', 'b.sock', 'c.sock'].map((name) => listen(path.join(directory, name))));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -170,6 +170,26 @@ void describe('a restart of the broker', { concurrency: 2 }, () => {
       assert.equal(existsSync(fragile.socket), reattach === 'probe');
     });
   }
+
+  void it('gives a socket its name back that a killed broker had removed, also in a directory of its plugin', async () => {
+    const one = await broker({
+      restart: { settle: '1s' },
+      rules: [{ match: { name: 'example.com/*' }, reattach: 'recycle' }],
+    });
+    const folder = path.join(one.devicePlugins, 'own');
+    mkdirSync(folder);
+    const deaf = await plugin(folder, 'deaf');
+    await deaf.register(one.kubeletSocket, { endpoint: 'own/deaf.sock' });
+    await eventually('in', async () => (await one.allocatable('example.com/deaf')) === 2);
+    await one.onDisk('example.com/deaf');
+    await one.end('SIGKILL');
+    await one.start();
+    await eventually('removed', () => !existsSync(deaf.socket));
+    await one.end('SIGKILL');
+    await one.start({ settled: false });
+    await eventually('its name is back', () => existsSync(deaf.socket));
+    await eventually('nothing is left', () => readdirSync(folder).length === 1);
+  });
 
   void it('takes over the watcher door: GetInfo again, told again, nothing lost meanwhile', async () => {
     const one = await broker();

@@ -184,8 +184,18 @@ describe('what follows from a change for a plugin that was given a reason to reg
       ['registered', 'held', 'connection-lost'],
     ] as const) {
       const to = { state, reason, message: '' };
-      assert.deepEqual(afterAway({ reasonBefore, to }), actions, `${reasonBefore}, ${state} ${reason}`);
+      assert.deepEqual(
+        afterAway({ before: 'ready', reasonBefore, to }),
+        actions,
+        `${reasonBefore}, ${state} ${reason}`,
+      );
     }
+    const to = { state: 'held', reason: 'connection-lost', message: '' } as const;
+    assert.deepEqual(
+      afterAway({ before: 'restored', reasonBefore: 'registered', to }),
+      ['put-back'],
+      'removed by a life of the broker that was killed',
+    );
   });
 });
 
