@@ -1,5 +1,6 @@
 // Log lines as the original writes them, because that is what the log pipelines of clusters parse: klog's text with its
 // header, or one JSON object a line.
+import { visibleInJson } from '../kernel/visible.js';
 
 /** Facts of a line. */
 export type LogFacts = Readonly<Record<string, string | number | boolean>>;
@@ -45,9 +46,9 @@ export class RegistrarLog {
   #line(severity: 'I' | 'W' | 'E', level: number, message: string, facts: LogFacts): void {
     const { format, write, now } = this.#options;
     const at = now();
-    write(
-      format === 'json' ? this.#json(severity, level, message, facts, at) : this.#text(severity, message, facts, at),
-    );
+    const line =
+      format === 'json' ? this.#json(severity, level, message, facts, at) : this.#text(severity, message, facts, at);
+    write(visibleInJson(line)); // klog's text has its strings quoted as JSON
   }
 
   #text(severity: string, message: string, facts: LogFacts, at: number): string {

@@ -1,4 +1,5 @@
 // A simulated plugin's log of itself: one JSON object a line, for tests and other programs to wait on.
+import { visibleInJson } from '../kernel/visible.js';
 
 /** Facts of one line. */
 export type SimFacts = Readonly<Record<string, unknown>>;
@@ -46,6 +47,6 @@ export class SimLog {
 
   #line(event: string, facts: SimFacts): void {
     const time = new Date().toISOString();
-    this.#write(`${JSON.stringify({ time, pid: process.pid, event, ...facts })}\n`);
+    this.#write(`${visibleInJson(JSON.stringify({ time, pid: process.pid, event, ...facts }))}\n`);
   }
 }

@@ -37,6 +37,13 @@ describe('log lines of the registrar', () => {
     assert.doesNotMatch(line, /\u001b/);
   });
 
+  it('show each character that nobody would see', () => {
+    for (const format of ['text', 'json'] as const) {
+      const [line = ''] = lines({ format }, (log) => log.error('Bad', { name: 'a\u009b31m\u202eb\u2028' }));
+      assert.match(line, /"a\\u009b31m\\u202eb\\u2028"/);
+    }
+  });
+
   it('above the verbosity are dropped', () => {
     const written = lines({}, (log) => {
       for (const level of [0, 1, 2, 3, 5]) log.info(level, String(level));
