@@ -26,6 +26,14 @@ export function isSticky({ uid, mode }: Stats, own = ownUid()): boolean {
   return isTrusted(uid, own) && (mode & STICKY) !== 0;
 }
 
+/** Whether users that are not trusted may move names in a directory: all, or those of trusted users, too. */
+export function mayBeMoved(
+  { uid, mode }: Pick<Stats, 'uid' | 'mode'>,
+  isTrustedUser: (uid: number) => boolean,
+): boolean {
+  return !isTrustedUser(uid) || ((mode & OTHERS_MAY_WRITE) !== 0 && (mode & STICKY) === 0);
+}
+
 /**
  * Says that ordinary users may move everybody's names in a directory, and the remedy.
  *
