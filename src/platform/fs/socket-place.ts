@@ -84,6 +84,8 @@ export class SocketPlace {
 
   /** The present file of the name, links not followed. @throws NodeJS.ErrnoException */
   occupant(): Occupant {
+    // A directory that a user mounted a file system on can be neither looked at nor moved aside.
+    this.#directory.detachUsersMounts(this.#name);
     const status = this.#directory.status(this.#name);
     if (status === undefined) return { kind: 'nothing', uid: -1 };
     return {
