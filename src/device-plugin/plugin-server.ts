@@ -143,9 +143,10 @@ export class PluginServer {
       });
       takeNoDescriptors(this.#listener);
       this.#listener.on('error', () => undefined);
+      // Before others can put a socket of theirs in its place.
+      this.#identity = identityOf(place.bindPath);
       place.publish();
       this.#place = place;
-      this.#identity = identityOf(this.path);
     } catch (failure) {
       this.#listener.close();
       place.close();

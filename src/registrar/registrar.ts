@@ -19,6 +19,7 @@ import {
 } from './options.js';
 import { RegistrarLog } from './registrar-log.js';
 import { Registration } from './registration.js';
+import { needOwnName } from './taken-name.js';
 
 /** The process around the registrar. */
 export interface RegistrarHost {
@@ -180,6 +181,9 @@ class Registrar {
     if (this.#registrations.some((other) => other.driver === driver)) {
       throw failed('DuplicateDriver', `two of the drivers call themselves ${driver}`);
     }
+    const { path: socket } = registration.socket;
+    await needOwnName({ driver, csiAddress, endpoint: kubeletRegistrationPath, socket }, systemClock);
+    signal.throwIfAborted();
     registration.socket.clean();
     this.#registrations.push(registration);
     await registration.socket.listen();

@@ -3,7 +3,7 @@
 // of a broker that was killed.
 import path from 'node:path';
 import { isDone } from '../../kernel/if-possible.js';
-import { incarnationKey, type Incarnation } from '../../model/ids.js';
+import { incarnationKey } from '../../model/ids.js';
 import type { Instance } from '../../model/instance.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import type { Settling } from '../../reconcile/settling.js';
@@ -12,7 +12,7 @@ import { realDirectory } from './directories.js';
 import { freeNameTakers } from './name-movers.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
-import { pinSocket } from './socket-pin.js';
+import { isSameFile, pinSocket } from './socket-pin.js';
 import type { SocketPaths } from './socket-paths.js';
 
 /** Names in private folders: the inode of the socket, and the name it had. */
@@ -256,10 +256,6 @@ export class KeptSockets {
 function removeSocket(directory: PinnedDirectory, name: string): void {
   const incarnation = directory.incarnation(name);
   if (incarnation !== undefined) directory.unlinkIf(name, incarnation);
-}
-
-function isSameFile(a: Incarnation, b: Incarnation): boolean {
-  return a.dev === b.dev && a.ino === b.ino;
 }
 
 function closePair({ folder, directory }: Pair): void {

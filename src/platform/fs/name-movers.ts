@@ -33,6 +33,14 @@ export function isSticky({ uid, mode }: Writers, own = ownUid()): boolean {
   return isTrusted(uid, own) && (mode & STICKY) !== 0;
 }
 
+/** Whether users that are not trusted may move names in a directory: all, or those of trusted users, too. */
+export function mayBeMoved(
+  { uid, mode }: Pick<Writers, 'uid' | 'mode'>,
+  isTrustedUser: (uid: number) => boolean,
+): boolean {
+  return !isTrustedUser(uid) || ((mode & OTHERS_MAY_WRITE) !== 0 && (mode & STICKY) === 0);
+}
+
 /**
  * The users that may take a name that is free in a directory in which they may not move the names of others, as the end of a sentence
  * about it: a socket that is removed there may not come back. Undefined: none, or they could remove it anyway.

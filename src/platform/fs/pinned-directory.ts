@@ -24,7 +24,7 @@ import {
   type Entry,
 } from './name-calls.js';
 import { incarnationIf } from './socket-pin.js';
-import { mountOf, needNoUsersMount, statusAt } from './users-mounts.js';
+import { detachUsersMounts, mountOf, needNoUsersMount, statusAt } from './users-mounts.js';
 
 const PERMISSIONS = 0o777n;
 const PRIVATE_MODE = 0o700n;
@@ -120,6 +120,11 @@ export class PinnedDirectory {
     } finally {
       opened.closeSync();
     }
+  }
+
+  /** Takes file systems that ordinary users mounted there off a name, where the system lets us. Never throws. */
+  detachUsersMounts(name: string): void {
+    ifPossible(() => detachUsersMounts(this.at(name), (this.#mount ??= mountOf(this.#fd)), isOursOrRoots));
   }
 
   /** The status of a name, links not followed; undefined where there is none. @throws NodeJS.ErrnoException EACCES: on a user's mount, too */

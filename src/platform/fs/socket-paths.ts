@@ -1,6 +1,6 @@
 // Sockets and directories by their paths below directories that others may write. The kernel is never asked to follow a link
 // that an ordinary user made: forty of them with long ways round take it 10 ms for one look, and a link leads to sockets that
-// its owner could not reach. Each directory on the way is opened without following links, and the name looked at in it; nor is
+// its owner could not reach. One of root's is followed where nobody else can move it, and put another in its place. Each directory on the way is opened without following links, and the name looked at in it; nor is
 // anything asked of a file system that an ordinary user mounted.
 import { closeSync, constants, fstatSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
@@ -11,6 +11,7 @@ import { Descriptors } from '../process/descriptors.js';
 import { asKnown } from './as-known.js';
 import { realDirectory } from './directories.js';
 import { O_PATH, openSync, realpathSync, statusOf, statusOfName } from './name-calls.js';
+import { mayBeMoved } from './name-movers.js';
 import { incarnationOf, keyAt, pinSocket } from './socket-pin.js';
 import { mountOf, needNoUsersMount, openedAt, statusAt } from './users-mounts.js';
 
@@ -22,8 +23,11 @@ interface Opened {
   readonly mount: number;
 }
 
-/** Looks at a name by a path to it; `need` fails where an ordinary user's file system would be asked about a descriptor of it. */
-type See<T> = (at: string, need: (fd: number) => void) => T;
+/**
+ * Looks at a name by a path to it; `need` fails where an ordinary user's file system would be asked about a descriptor of it, and `stays`
+ * says whether nobody but trusted users may move the name, or a directory on the way to it (undefined: there was no descriptor to look with).
+ */
+type See<T> = (at: string, need: (fd: number) => void, stays: () => boolean | undefined) => T;
 
 /** Looks at sockets and directories below some directories. */
 export class SocketPaths {
@@ -59,9 +63,12 @@ export class SocketPaths {
   readonly keyAt = (file: string, known?: string): string | undefined => asKnown(() => this.#keyAt(file, known), known);
 
   #keyAt(file: string, known: string | undefined): string | undefined {
-    const status = this.#reach(file, (at, need) => statusAt(at, need) ?? 'missing');
+    const status = this.#reach(file, (at, need, stays) => {
+      const found = statusAt(at, need) ?? 'missing';
+      return found !== 'missing' && this.#isTrustedLink(found) && stays() !== false ? 'followed' : found;
+    });
     if (status === 'missing') return undefined;
-    if (status === 'followed' || this.#isFollowed(status)) return keyAt(file, known);
+    if (status === 'followed') return keyAt(file, known);
     return status.isSocket() ? incarnationKey(incarnationOf(status)) : undefined;
   }
 
@@ -79,18 +86,22 @@ export class SocketPaths {
   };
 
   #pinned(file: string): PinnedSocket | PinProblem {
-    const links: BigIntStats[] = [];
+    const links: { readonly uid: bigint; readonly isTrusted: boolean; readonly stays: boolean }[] = [];
     const pinned = pinSocket(file, () => {
-      const fd = this.#reach(file, openedAt);
-      if (fd === 'followed') return openSync(file, O_PATH);
-      const status = fstatSync(fd, { bigint: true });
-      if (status.isSymbolicLink()) links.push(status);
-      return fd;
+      const fd = this.#reach(file, (at, need, stays) => {
+        const opened = openedAt(at, need);
+        const status = fstatSync(opened, { bigint: true });
+        if (status.isSymbolicLink())
+          links.push({ uid: status.uid, isTrusted: this.#isTrustedLink(status), stays: stays() === true });
+        return opened;
+      });
+      return fd === 'followed' ? openSync(file, O_PATH) : fd;
     });
     const [link] = links;
     if (link === undefined) return pinned;
-    if (this.#isFollowed(link)) return pinSocket(file);
-    return { problem: 'not-a-socket', detail: `a link of uid ${String(link.uid)}, whose links are not followed` };
+    if (link.isTrusted && link.stays) return pinSocket(file);
+    const why = link.isTrusted ? 'in a directory in which others may move it' : 'whose links are not followed';
+    return { problem: 'not-a-socket', detail: `a link of uid ${String(link.uid)}, ${why}` };
   }
 
   /**
@@ -111,7 +122,7 @@ export class SocketPaths {
    * @param known the owner where the directory does not answer
    */
   readonly ownerOf = (file: string, known = -1): number => {
-    const owner: See<number> = (at, need) => {
+    const owner = (at: string, need: (fd: number) => void): number => {
       const uid = Number(statusOf(path.dirname(at))?.uid ?? -1);
       return this.#isTrusted(uid) ? Number(statusAt(at, need)?.uid ?? -1) : uid;
     };
@@ -149,7 +160,13 @@ export class SocketPaths {
       return this.#reachBelow(root, file, see);
     } catch (failure) {
       // Without descriptors to go down with, living plugins must not seem to have gone: the last name is looked at by its path.
-      if (isOwnShortage((failure as NodeJS.ErrnoException).code ?? '')) return see(file, () => undefined);
+      if (isOwnShortage((failure as NodeJS.ErrnoException).code ?? '')) {
+        return see(
+          file,
+          () => undefined,
+          () => undefined,
+        );
+      }
       throw failure;
     }
   }
@@ -160,6 +177,9 @@ export class SocketPaths {
     const opened: number[] = [];
     const { fd, mount } = this.#handle(root);
     const need = (one: number): void => needNoUsersMount(one, mount, this.#isTrusted);
+    // Only then does its path lead a second time where it led when its owner was looked at.
+    const stays = (): boolean =>
+      [fd, ...opened].every((one) => !mayBeMoved(fstatSync(one), (uid) => this.#isTrusted(uid)));
     let at = fd;
     try {
       for (const folder of folders) {
@@ -168,19 +188,19 @@ export class SocketPaths {
           at = openSync(here, DIRECTORY | constants.O_NOFOLLOW);
         } catch (failure) {
           const status = statusOfName(here);
-          if (status !== undefined && this.#isFollowed(status)) return 'followed';
+          if (status !== undefined && this.#isTrustedLink(status) && stays()) return 'followed';
           throw failure;
         }
         opened.push(at);
         need(at);
       }
-      return see(inside(at, name), need);
+      return see(inside(at, name), need, stays);
     } finally {
       opened.forEach((one) => closeSync(one));
     }
   }
 
-  #isFollowed(status: BigIntStats): boolean {
+  #isTrustedLink(status: BigIntStats): boolean {
     return status.isSymbolicLink() && this.#isTrusted(Number(status.uid));
   }
 

@@ -16,6 +16,11 @@ export function incarnationOf(status: BigIntStats): Incarnation {
   return { dev: String(status.dev), ino: String(status.ino), birthNs: String(born) };
 }
 
+/** Whether both are one file: where the change time stands in for the birth time, a further name of it makes another incarnation. */
+export function isSameFile(one: Incarnation, other: Incarnation | undefined): boolean {
+  return one.dev === other?.dev && one.ino === other.ino;
+}
+
 /**
  * The incarnation of the socket that a path leads to now (links followed), or undefined where there is none.
  *

@@ -11,7 +11,7 @@ import type { PinnedSocket } from '../../model/plugin.js';
 import { O_PATH, openSync as openName } from './name-calls.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
-import { pinSocket } from './socket-pin.js';
+import { incarnationOf, isSameFile, pinSocket } from './socket-pin.js';
 import { umask } from './umask.js';
 
 /**
@@ -84,6 +84,8 @@ export class SocketPlace {
 
   /** The present file of the name, links not followed. @throws NodeJS.ErrnoException */
   occupant(): Occupant {
+    // A directory that a user mounted a file system on can be neither looked at nor moved aside.
+    this.#directory.detachUsersMounts(this.#name);
     const status = this.#directory.status(this.#name);
     if (status === undefined) return { kind: 'nothing', uid: -1 };
     return {
@@ -155,6 +157,8 @@ export class SocketPlace {
    */
   publish(isAtOnce = false): readonly string[] {
     const moved: string[] = [];
+    // Looked at where nobody else is: whoever may write the directory can give the name to a listener of its own at once.
+    const bound = this.#folder.inside.incarnation(this.#bound);
     for (let attempt = 1; ; attempt += 1) {
       try {
         const { kind } = this.occupant();
@@ -169,8 +173,11 @@ export class SocketPlace {
         if (attempt === ATTEMPTS || !IN_THE_WAY.has((failure as NodeJS.ErrnoException).code)) throw failure;
       }
     }
-    this.#incarnation = this.#directory.incarnation(this.#name);
-    this.#published = this.#directory.status(this.#name);
+    const published = ifPossible(() => this.#directory.status(this.#name));
+    const isOurs = published?.isSocket() === true && isSameFile(incarnationOf(published), bound);
+    // The name changes the time that stands in for the birth time on some file systems.
+    this.#incarnation = isOurs ? incarnationOf(published) : bound;
+    this.#published = isOurs ? published : undefined;
     this.#folder.removeIfEmpty();
     return moved;
   }

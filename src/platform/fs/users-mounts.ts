@@ -2,12 +2,15 @@
 // look, and it answers when it likes, or never. Opening a directory or a file on a mount with O_PATH asks nobody, so such a mount
 // is found before anything is asked.
 import { closeSync, constants, fstatSync, openSync as open, readFileSync, readSync, type BigIntStats } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { isOwnShortage } from '../../model/ids.js';
 import { loadedLibc } from '../peer/libc.js';
 import { O_PATH, openSync, statusOfName } from './name-calls.js';
 
 /** The first lines of an fdinfo file, which name the mount. */
 const INFO_BYTES = 256;
+/** Mounts of a user on one name: fusermount makes 1,000 at most (mount_max). */
+const MOST_MOUNTS = 1024;
 const info = Buffer.alloc(INFO_BYTES);
 
 /** The id of the mount that a descriptor is on; NaN where the system does not say. */
@@ -88,6 +91,28 @@ export function needNoUsersMount(fd: number, root: number, isTrusted: (uid: numb
   // One that is not listed was mounted or unmounted just now, and may be anybody's.
   if (found !== undefined && (found.server === undefined || isTrusted(found.server))) return;
   throw Object.assign(new Error('EACCES: a file system of an ordinary user is mounted there'), { code: 'EACCES' });
+}
+
+/**
+ * Takes the file systems of ordinary users off a name, as `umount -l` does: any user may mount one on a directory of its own (fusermount), and
+ * the name is nobody else's then, nor can it be renamed. Mounts of others stay, and all where the system does not let us.
+ *
+ * @param root a mount that is known as good
+ */
+export function detachUsersMounts(at: string, root: number, isTrusted: (uid: number) => boolean): void {
+  const isDetached = (): boolean => {
+    const fd = ifPossible(() => openSync(at, O_PATH | constants.O_NOFOLLOW));
+    if (fd === undefined) return false;
+    try {
+      const mount = mountOf(fd);
+      const server = mount === root ? undefined : mounts.of(mount)?.server;
+      // By the descriptor: the one that was looked at, whatever is mounted there by now.
+      return server !== undefined && !isTrusted(server) && loadedLibc()?.detach(fd) === true;
+    } finally {
+      closeSync(fd);
+    }
+  };
+  for (let left = MOST_MOUNTS; left > 0 && isDetached();) left -= 1;
 }
 
 /** Opens a name with O_PATH, links not followed. @param need see needNoUsersMount @throws NodeJS.ErrnoException */

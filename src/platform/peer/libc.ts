@@ -9,14 +9,9 @@ import { addressIn, AF_NETLINK, AF_UNIX, KERNEL, SOCKADDR_BYTES, unixAddress } f
 import { mountIn, OF_DESCRIPTOR_AS_KNOWN, STATX_BYTES, STATX_MNT_ID } from './statx.js';
 
 const NETLINK_SOCK_DIAG = 4;
-const SOCK_STREAM = 1;
-const SOCK_DGRAM = 2;
-const SOCK_RAW = 3;
-const SOCK_NONBLOCK = 0o4000;
-const SOCK_CLOEXEC = 0o2000000;
-const SOL_SOCKET = 1;
-const SO_PEERCRED = 17;
-const SO_OOBINLINE = 10;
+const [SOCK_STREAM, SOCK_DGRAM, SOCK_RAW] = [1, 2, 3];
+const [SOCK_NONBLOCK, SOCK_CLOEXEC] = [0o4000, 0o2000000];
+const [SOL_SOCKET, SO_PEERCRED, SO_OOBINLINE] = [1, 17, 10];
 /** Linux 6.16 and later: whether a socket takes descriptors that a peer passes. */
 const SO_PASSRIGHTS = 83;
 const [NO, YES] = [Buffer.alloc(4), Buffer.alloc(4, 1)];
@@ -25,6 +20,7 @@ const AT_FDCWD = -100;
 const O_CLOEXEC = 0o2000000;
 const RESOLVE_CACHED = 0x20n;
 const MSG_NOSIGNAL = 0x4000;
+const MNT_DETACH = 2;
 /** struct ucred: pid, uid, gid, 32 bits each. */
 const UCRED_BYTES = 12;
 
@@ -91,6 +87,8 @@ export interface Libc {
   trim(): void;
   /** The id of the mount that a descriptor is on (statx, Linux 5.8); undefined where the system does not say. */
   mountOf(fd: number): number | undefined;
+  /** Takes away the mount whose root a descriptor is, as `umount -l` does. Returns whether it could. */
+  detach(fd: number): boolean;
   /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
   /**
@@ -134,6 +132,7 @@ class KoffiLibc implements Libc {
   readonly #close: Call;
   readonly #dup2: Call;
   readonly #syscall: Call;
+  readonly #umount: Call;
   /** Undefined where the C library has no such call. */
   readonly #statx: Call | undefined;
   readonly #trim: Call | undefined;
@@ -161,6 +160,7 @@ class KoffiLibc implements Libc {
     this.#close = libc.func('int close(int)');
     this.#dup2 = libc.func('int dup2(int, int)');
     this.#syscall = libc.func('long syscall(long, int, const char *, const uint8_t *, size_t)');
+    this.#umount = libc.func('int umount2(const char *, int)');
     this.#statx = ifPossible(() => libc.func('int statx(int, const char *, int, unsigned int, _Out_ uint8_t *)'));
     this.#trim = ifPossible(() => libc.func('int malloc_trim(size_t)'));
   }
@@ -235,6 +235,10 @@ class KoffiLibc implements Libc {
   mountOf(fd: number): number | undefined {
     if (this.#statx?.(fd, '', OF_DESCRIPTOR_AS_KNOWN, STATX_MNT_ID, this.#status) !== 0) return undefined;
     return mountIn(this.#status);
+  }
+
+  detach(fd: number): boolean {
+    return this.#umount(`/proc/self/fd/${String(fd)}`, MNT_DETACH) === 0;
   }
 
   listenerAt(path: string): Credentials | Failed {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chownSync, lchownSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
-import { after, describe, it } from 'node:test';
+import { after, describe, it, mock } from 'node:test';
+import { PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
 import { SocketPlace } from '../../../src/platform/fs/socket-place.js';
 import { tempDir } from '../../support/temp-dir.js';
 
+type Move = Parameters<PinnedDirectory['move']>;
 const OTHER_UID = 54321;
 const servers: Server[] = [];
 after(() => servers.forEach((server) => server.close()));
@@ -48,6 +51,25 @@ describe('the name of a socket that is to be made', () => {
     await dialled(followed.dialPath);
     assert.equal(elsewhere.calls, 1);
     followed.release();
+    place.close();
+  });
+
+  it('is not ours where another listener takes it in the moment after it was given, and is made again', async () => {
+    const root = tempDir();
+    const theirs = `${root}/.theirs`;
+    await listener(theirs);
+    const place = SocketPlace.open(`${root}/door.sock`);
+    servers.push(createServer().listen(place.bindPath));
+    await once(servers.at(-1) as Server, 'listening');
+    const moves = mock.method(PinnedDirectory.prototype, 'move', function (this: PinnedDirectory, ...how: Move) {
+      moves.mock.restore();
+      this.move(...how);
+      renameSync(theirs, `${root}/door.sock`);
+    });
+    place.publish();
+    assert.equal(place.isInPlace(), false);
+    assert.equal(place.wasMoved(), false);
+    assert.equal(place.remove(), false, 'their socket stays');
     place.close();
   });
 

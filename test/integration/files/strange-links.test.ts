@@ -101,6 +101,31 @@ void describe('links in directories that others may write', () => {
     }
   });
 
+  void it('of root are not followed where others may move them, and put another one in their place', async () => {
+    const { door } = await world();
+    const trusting = new SocketPaths([door], (uid) => uid === process.getuid?.());
+    const file = (name: string): string => path.join(door, name);
+    const uid = String(process.getuid?.());
+    chmodSync(door, 0o775);
+    assert.deepEqual(trusting.pin(file('link.sock')), {
+      problem: 'not-a-socket',
+      detail: `a link of uid ${uid}, in a directory in which others may move it`,
+    });
+    for (const name of ['link.sock', 'by/two.sock', 'out.sock'])
+      assert.equal(trusting.keyAt(file(name)), undefined, name);
+    assert.equal(trusting.keyAt(file('one.sock')), keyAt(file('one.sock')), 'a socket is seen');
+    // With the sticky bit only its owner may.
+    chmodSync(door, 0o1775);
+    for (const name of ['link.sock', 'by/two.sock', 'out.sock']) {
+      assert.equal(trusting.keyAt(file(name)), keyAt(file(name)), name);
+    }
+    // Nor below a directory that others may move.
+    symlinkSync('two.sock', file('sub/link.sock'));
+    assert.ok('incarnation' in trusting.pin(file('sub/link.sock')));
+    chmodSync(door, 0o775);
+    assert.ok('problem' in trusting.pin(file('sub/link.sock')));
+  });
+
   void it('of another user lead the broker to nobody, and Register to no socket', { skip }, async () => {
     const broker = new BrokerProcess(tempDir(), {});
     cleanup.push(() => broker.close());

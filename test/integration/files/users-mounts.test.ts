@@ -81,4 +81,21 @@ describe('a file system of an ordinary user that never answers', { skip: impossi
     await assert.rejects(astray.register(one.kubeletSocket), /example.com\/c/);
     assert.equal((await one.status()).broker.phase, 'ready');
   });
+
+  it('in the place of kubelet.sock keeps no broker from starting', async () => {
+    const root = tempDir();
+    const point = path.join(root, 'device-plugins/kubelet.sock');
+    mkdirSync(point, { recursive: true });
+    const one = new BrokerProcess(root, {}, { within: inNamespaces(OWN_MOUNTS, mounted(point, point)) });
+    cleanup.push(() => one.close());
+    await one.start();
+    const calling = await FakePlugin.start({
+      socket: path.join(root, 'device-plugins/b.sock'),
+      resource: 'example.com/b',
+      door: 'register',
+    });
+    cleanup.push(() => calling.stop());
+    await calling.register(one.kubeletSocket);
+    assert.equal((await one.status()).broker.phase, 'ready');
+  });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
 import path from 'node:path';
@@ -24,6 +24,37 @@ describe('the registrar', () => {
     rig = new Rig();
   });
   afterEach(() => rig.close());
+
+  describe('and a driver that calls itself by the name of another one', () => {
+    const skip = process.getuid?.() === 0 ? false : 'only root can give a driver to others';
+    const further = async (): Promise<string> => {
+      const socket = path.join(rig.folder, 'd.sock');
+      await rig.driver({ socket });
+      chownSync(socket, 54_321, 54_321);
+      return `--csi-address=${socket}`;
+    };
+
+    it('leaves that alone where it is an ordinary user’s', { skip }, async () => {
+      await rig.driver();
+      await rig.startReady();
+      const { ino } = lstatSync(rig.socket);
+      const address = await further();
+      const other = rig.start(...rig.flags, address, '--kubelet-registration-path=/var/lib/kubelet/plugins/y/csi.sock');
+      await other.says('reason="NameTaken"');
+      assert.equal(await other.code, 1);
+      assert.match(other.err, /another CSI driver is called csi\.sim\.example\.com/);
+      assert.equal(lstatSync(rig.socket).ino, ino);
+    });
+
+    it('replaces the socket where it is one driver, or nobody answers there', { skip }, async () => {
+      await rig.driver();
+      const first = await rig.startReady();
+      const address = await further();
+      const second = await rig.startReady(address);
+      await Promise.all([first.stop(), second.stop()]);
+      await rig.startReady(address, '--kubelet-registration-path=/var/lib/kubelet/plugins/y/csi.sock');
+    });
+  });
 
   describe('and its command line', () => {
     const endings: [what: string, args: string[], code: number, out: RegExp, err: RegExp][] = [
