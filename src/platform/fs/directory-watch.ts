@@ -3,7 +3,7 @@
 // a directory decides how many there are.
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/ports.js';
-import { asError } from '../../kernel/clock.js';
+import { asError, type Clock } from '../../kernel/clock.js';
 import type { Turns } from '../../kernel/pace.js';
 import { isOwnShortage, UNANSWERED } from '../../model/ids.js';
 import {
@@ -15,10 +15,10 @@ import {
   MOST_DIRECTORIES,
   type Ways,
 } from './listed-files.js';
-import { directoryMarks } from '../peer/directory-marks.js';
+import { directoryMarks, type Marks } from '../peer/directory-marks.js';
 import { systemClock } from '../time/system-clock.js';
 import { makeDirectory } from './directories.js';
-import { eventBudget, PacedWatch } from './paced-watch.js';
+import { eventBudget, PacedWatch, restAfterMs } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
 /**
@@ -52,6 +52,15 @@ export function isHidden(root: string, file: string): boolean {
   return relative.split('/').some((part) => part.startsWith('.') && part !== '..');
 }
 
+/** What the directories below one name of the root share. */
+interface Top {
+  count: number;
+  readonly isTrusted: boolean;
+  readonly budget: Turns;
+  /** Monotonic milliseconds: until then no further directory below it is watched, where that of one took long; the rescan looks there. */
+  restsUntil: number;
+}
+
 /** A directory that is followed. */
 interface Followed {
   readonly identity: string;
@@ -71,9 +80,11 @@ export class DirectoryWatch {
   readonly #ways: Ways;
   readonly #root: string;
   readonly #events: WatchEvents;
+  readonly #clock: Clock;
+  readonly #marks: Marks;
   readonly #followed = new Map<string, Followed>();
   /** By name of the root: directories below it, and the events that they share. */
-  readonly #tops = new Map<string, { count: number; readonly isTrusted: boolean; readonly budget: Turns }>();
+  readonly #tops = new Map<string, Top>();
   /** Directories of the start whose watches neither stand nor have failed: only then it is known whether it works. */
   readonly #awaited = new Set<string>();
   #isOn = false;
@@ -81,10 +92,17 @@ export class DirectoryWatch {
   #isFailing = false;
   #isClosed = false;
 
-  constructor(ways: Ways, root: string, events: WatchEvents) {
+  constructor(
+    ways: Ways,
+    root: string,
+    events: WatchEvents,
+    { clock = systemClock, marks = directoryMarks() }: { readonly clock?: Clock; readonly marks?: Marks } = {},
+  ) {
     this.#ways = ways;
     this.#root = root;
     this.#events = events;
+    this.#clock = clock;
+    this.#marks = marks;
   }
 
   /** Makes the directory if it is missing and starts watching, a moment later. Never throws: `degraded` tells how it went. */
@@ -170,7 +188,7 @@ export class DirectoryWatch {
     if (this.#isFailing || parts.length > MAX_DEPTH || parts.some((part) => part.startsWith('.'))) return false;
     const top = parts[0] ?? '';
     const shared = this.#tops.get(top);
-    if ((shared?.count ?? 0) >= MOST_BELOW_ONE) return false;
+    if ((shared?.count ?? 0) >= MOST_BELOW_ONE || this.#clock.mono() < (shared?.restsUntil ?? -Infinity)) return false;
     const isTrusted = shared?.isTrusted ?? isOfTrusted(this.#ways, path.join(this.#root, top));
     let count = 0;
     for (const one of this.#tops.values()) if (one.isTrusted === isTrusted) count += one.count;
@@ -179,15 +197,19 @@ export class DirectoryWatch {
 
   #watch(directory: string, identity: string): void {
     const top = path.relative(this.#root, directory).split('/', 1)[0] ?? '';
-    const shared = this.#tops.get(top) ?? {
+    const shared: Top = this.#tops.get(top) ?? {
+      restsUntil: -Infinity,
       count: 0,
       isTrusted: isOfTrusted(this.#ways, path.join(this.#root, top)),
       budget: eventBudget(),
     };
     const watch = new PacedWatch((work) => this.#ways.inDirectory(directory, work), {
-      clock: systemClock,
+      clock: this.#clock,
       budget: shared.budget,
-      marks: directoryMarks(),
+      marks: this.#marks,
+      took: (ms) => {
+        if (!shared.isTrusted) shared.restsUntil = Math.max(shared.restsUntil, this.#clock.mono() + restAfterMs(ms));
+      },
       changed: (name) => this.#changed(directory, name),
       watched: () => this.#watched(directory),
       rested: this.#events.lost,

@@ -7,6 +7,7 @@ import { ifPossible } from '../../kernel/if-possible.js';
 import { Turns } from '../../kernel/pace.js';
 import type { Marks } from '../peer/directory-marks.js';
 import { O_PATH, openSync } from './name-calls.js';
+import { identityOf } from './watched-root.js';
 
 /** Events taken: as many at once as a thousand plugins raise that start together, and one a millisecond in the long run. */
 const EVENTS = { burst: 2048, intervalMs: 1 };
@@ -15,6 +16,17 @@ const PAUSE_MS = 250;
 const MOST_PAUSE_MS = 2000;
 /** Again within this is soon. */
 const SOON_MS = 1000;
+
+/**
+ * The first watch of a directory goes over all names in it that the system remembers, millions where its user asked for them, and who looks
+ * at the directory meanwhile waits for that, in the system. One that took longer than a moment is followed by a rest a hundred times as long.
+ */
+const [SLOW_MS, REST_PARTS, MOST_REST_MS] = [100, 100, 60_000];
+
+/** For so long nothing of the kind is watched anew after a watch that took so long, both in milliseconds. */
+export function restAfterMs(tookMs: number): number {
+  return tookMs < SLOW_MS ? 0 : Math.min(tookMs * REST_PARTS, MOST_REST_MS);
+}
 
 /** The events that may be taken, of one directory or of several that share them. */
 export function eventBudget(): Turns {
@@ -32,6 +44,8 @@ export interface PacedWatchPorts {
   readonly changed: (name: string) => void;
   /** Mark the directory while its watch is set: `directoryMarks` (platform/peer/directory-marks). */
   readonly marks: Marks;
+  /** So many milliseconds the system took to mark it and to set the watch, which may be over by then. */
+  readonly took?: (ms: number) => void;
   /** It is watched from now on, or again after it was too busy: everything in it may have changed until now. */
   readonly watched: () => void;
   /** It is too busy: the system's queue of events, which is one for all directories, may be full, so that others' were lost. */
@@ -53,6 +67,10 @@ export class PacedWatch {
   readonly #inDirectory: InDirectory;
   readonly #ports: PacedWatchPorts;
   #watcher: FSWatcher | undefined;
+  /** The directory that it is set on: its user can put another one in the place meanwhile. */
+  #identity = '';
+  /** So long the system took to set it last. */
+  #tookMs = 0;
   #pause: Alarm | undefined;
   #pauseMs = PAUSE_MS;
   #resumedAt = -Infinity;
@@ -89,7 +107,9 @@ export class PacedWatch {
         if (!isOver()) this.#watch(at);
       })
       .then(
-        () => {
+        (tookMs) => {
+          this.#tookMs = tookMs;
+          this.#ports.took?.(tookMs);
           if (!isOver()) this.#stands();
         },
         (failure: unknown) => {
@@ -109,6 +129,7 @@ export class PacedWatch {
     const { budget, clock, changed } = this.#ports;
     const watcher = watch(at, { persistent: false });
     this.#watcher = watcher;
+    this.#identity = identityOf(at);
     watcher.on('change', (_type, name) => {
       if (watcher !== this.#watcher) return;
       if (budget.take(clock.mono())) changed(String(name));
@@ -121,13 +142,17 @@ export class PacedWatch {
 
   #rest(): void {
     const { clock, marks } = this.#ports;
-    // As long as something watches the directory, the next watch of it takes no time.
-    const unmark = ifPossible(() => this.#inDirectory((at) => marks.hold(at)));
+    // As long as something watches the directory, the next watch of it takes no time. Another one that has its place by now is watched by
+    // nothing, and may have millions of names for the system to go through.
+    const unmark = ifPossible(() =>
+      this.#inDirectory((at) => (identityOf(at, this.#identity) === this.#identity ? marks.hold(at) : undefined)),
+    );
     this.close();
     this.#unmark = unmark;
     const isAgain = clock.mono() - this.#resumedAt < SOON_MS;
     this.#pauseMs = isAgain ? Math.min(MOST_PAUSE_MS, 2 * this.#pauseMs) : PAUSE_MS;
-    this.#pause = clock.alarm(this.#pauseMs, () => {
+    const unmarkedMs = unmark === undefined ? restAfterMs(this.#tookMs) : 0;
+    this.#pause = clock.alarm(Math.max(this.#pauseMs, unmarkedMs), () => {
       this.#pause = undefined;
       this.#resumedAt = clock.mono();
       this.#open();

@@ -59,9 +59,10 @@ export class DirectoryMarks {
    *
    * @param open opens the directory, when its turn has come; undefined: it is not to be watched any more
    * @param watch sets the watch, at once. The path is good until it returns
+   * @returns the milliseconds that the system took for both
    * @throws what both throw
    */
-  during(open: () => number | undefined, watch: (at: string) => void): Promise<void> {
+  during(open: () => number | undefined, watch: (at: string) => void): Promise<number> {
     const done = this.#last.then(() => this.#watchMarked(open, watch));
     this.#last = done.catch(() => undefined);
     return done;
@@ -76,9 +77,10 @@ export class DirectoryMarks {
     return this.#hold(this.#calls?.addNow(at) ?? -1);
   }
 
-  async #watchMarked(open: () => number | undefined, watch: (at: string) => void): Promise<void> {
+  async #watchMarked(open: () => number | undefined, watch: (at: string) => void): Promise<number> {
     const directory = open();
-    if (directory === undefined) return;
+    if (directory === undefined) return 0;
+    const since = this.#clock.mono();
     // The very one that is marked: somebody may put another one in its place meanwhile.
     const at = `/proc/self/fd/${String(directory)}/.`;
     const mark = await this.#add(at);
@@ -95,6 +97,7 @@ export class DirectoryMarks {
       unmark();
       closeSync(directory);
     }
+    return this.#clock.mono() - since;
   }
 
   /** @returns its watch; below 0: there is none */

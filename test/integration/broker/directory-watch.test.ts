@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import {
+  chownSync,
   closeSync,
   mkdirSync,
   openSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -15,8 +17,13 @@ import { after, before, describe, it } from 'node:test';
 import { DirectoryWatch } from '../../../src/platform/fs/directory-watch.js';
 import { listFiles } from '../../../src/platform/fs/listed-files.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
+import type { Marks } from '../../../src/platform/peer/directory-marks.js';
 import { eventually } from '../../support/eventually.js';
+import { FakeClock } from '../../support/fake-clock.js';
 import { tempDir } from '../../support/temp-dir.js';
+
+const STRANGER = 4711;
+const skip = process.getuid?.() === 0 ? false : 'SKIPPED: only root can give a directory to another user';
 
 describe('a watched directory', () => {
   const directory = path.join(tempDir(), 'registry');
@@ -160,4 +167,45 @@ describe('a watched directory', () => {
     }
     other.close();
   });
+
+  it(
+    'of an ordinary user, below which a watch took long, has no further directory watched for a hundred times as long',
+    { skip },
+    async () => {
+      const [root, clock, set] = [path.join(tempDir(), 'registry'), new FakeClock(), [] as string[]];
+      const [slow, other, mine] = ['own/slow', 'own/other', 'mine'].map((name) => path.join(root, name)) as [
+        string,
+        string,
+        string,
+      ];
+      mkdirSync(slow, { recursive: true });
+      chownSync(path.dirname(slow), STRANGER, STRANGER);
+      const marks: Marks = {
+        during: async (open) => {
+          const directory = open();
+          if (directory === undefined) return 0;
+          set.push(path.basename(readlinkSync(`/proc/self/fd/${String(directory)}`)));
+          closeSync(directory);
+          return set.at(-1) === 'slow' ? 300 : 1;
+        },
+        hold: () => () => undefined,
+      };
+      const nothing = (): void => undefined;
+      const events = { hint: nothing, rescan: nothing, lost: nothing, degraded: nothing };
+      const slowly = new DirectoryWatch(new SocketPaths([root], () => false), root, events, { clock, marks });
+      slowly.start();
+      await eventually('all of the start are watched', () => set.length === 3);
+      await clock.advance(0);
+      for (const one of [other, mine]) {
+        mkdirSync(one);
+        slowly.follow(one);
+      }
+      await eventually('that below another name is watched', () => set.includes('mine'));
+      assert.deepEqual(set.toSorted(), ['mine', 'own', 'registry', 'slow']);
+      await clock.advance(30_000);
+      slowly.follow(other);
+      await eventually('it is watched', () => set.includes('other'));
+      slowly.close();
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import fs, { chmodSync, writeFileSync, type FSWatcher } from 'node:fs';
+import fs, { chmodSync, mkdirSync, renameSync, writeFileSync, type FSWatcher } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -50,12 +50,13 @@ void describe('the watch of one directory', () => {
   });
 
   /** A watch, what was told, and turns that are given by hand. */
-  const world = (directory: string) => {
+  const world = (directory: string, tookMs = 0) => {
     const [clock, told, turns] = [new FakeClock(), [] as string[], [] as (() => void)[]];
     const marks: Marks = {
       during: async (open, watch) => {
         await new Promise<void>((resolve) => turns.push(resolve));
         if (open() !== undefined) watch(directory);
+        return tookMs;
       },
       hold: () => {
         told.push('marked');
@@ -91,6 +92,26 @@ void describe('the watch of one directory', () => {
     turns[1]?.();
     await isTold('watched');
     assert.deepEqual(told, ['unmarked', 'watched']);
+    watch.close();
+  });
+
+  void it('marks no other directory that was put in its place when it is let go, and rests longer the longer it takes', async () => {
+    const directory = path.join(tempDir(), 'busy');
+    mkdirSync(directory);
+    const { clock, told, turns, watch, isTold } = world(directory, 500);
+    turns[0]?.();
+    await isTold('watched');
+    const elsewhere = `${directory}-moved`;
+    renameSync(directory, elsewhere);
+    mkdirSync(directory);
+    for (const name of ['one', 'two', 'three']) writeFileSync(path.join(elsewhere, name), '');
+    await eventually('it rests', () => clock.pending > 0);
+    assert.ok(!told.includes('marked'), told.join(', '));
+    // Its watch took long, and nothing keeps the next one from taking as long.
+    await clock.advance(49_999);
+    assert.equal(turns.length, 1);
+    await clock.advance(1);
+    assert.equal(turns.length, 2);
     watch.close();
   });
 

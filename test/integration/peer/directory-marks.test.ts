@@ -22,7 +22,7 @@ function world() {
     close: () => done.push('close'),
   };
   const marks = new DirectoryMarks(clock, calls);
-  const during = (name: string): Promise<void> => marks.during(open, () => done.push(name));
+  const during = (name: string): Promise<number> => marks.during(open, () => done.push(name));
   const asked = (times: number): Promise<unknown> => eventually('asked', () => answers.length === times);
   return { clock, done, answers, marks, during, asked };
 }
