@@ -3,7 +3,7 @@
 // a directory decides how many there are.
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/ports.js';
-import { asError, type Clock } from '../../kernel/clock.js';
+import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
 import type { Turns } from '../../kernel/pace.js';
 import { isOwnShortage, UNANSWERED } from '../../model/ids.js';
 import {
@@ -57,8 +57,10 @@ interface Top {
   count: number;
   readonly isTrusted: boolean;
   readonly budget: Turns;
-  /** Monotonic milliseconds: until then no further directory below it is watched, where that of one took long; the rescan looks there. */
+  /** Monotonic milliseconds: until then no further directory below it is watched, where that of one took long. */
   restsUntil: number;
+  /** Some were not: everything is looked at after that. */
+  owed?: Alarm | undefined;
 }
 
 /** A directory that is followed. */
@@ -188,11 +190,21 @@ export class DirectoryWatch {
     if (this.#isFailing || parts.length > MAX_DEPTH || parts.some((part) => part.startsWith('.'))) return false;
     const top = parts[0] ?? '';
     const shared = this.#tops.get(top);
-    if ((shared?.count ?? 0) >= MOST_BELOW_ONE || this.#clock.mono() < (shared?.restsUntil ?? -Infinity)) return false;
+    if (shared !== undefined && (shared.count >= MOST_BELOW_ONE || this.#isResting(shared))) return false;
     const isTrusted = shared?.isTrusted ?? isOfTrusted(this.#ways, path.join(this.#root, top));
     let count = 0;
     for (const one of this.#tops.values()) if (one.isTrusted === isTrusted) count += one.count;
     return count < MOST_DIRECTORIES;
+  }
+
+  #isResting(top: Top): boolean {
+    const leftMs = top.restsUntil - this.#clock.mono();
+    if (leftMs <= 0) return false;
+    top.owed ??= this.#clock.alarm(leftMs, () => {
+      top.owed = undefined;
+      this.#events.lost();
+    });
+    return true;
   }
 
   #watch(directory: string, identity: string): void {
@@ -260,7 +272,9 @@ export class DirectoryWatch {
     const shared = this.#tops.get(followed.top);
     if (shared === undefined) return;
     shared.count -= 1;
-    if (shared.count === 0) this.#tops.delete(followed.top);
+    if (shared.count > 0) return;
+    shared.owed?.cancel();
+    this.#tops.delete(followed.top);
   }
 
   #leaveAll(): void {

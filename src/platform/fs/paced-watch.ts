@@ -21,7 +21,7 @@ const SOON_MS = 1000;
  * The first watch of a directory goes over all names in it that the system remembers, millions where its user asked for them, and who looks
  * at the directory meanwhile waits for that, in the system. One that took longer than a moment is followed by a rest a hundred times as long.
  */
-const [SLOW_MS, REST_PARTS, MOST_REST_MS] = [100, 100, 60_000];
+const [SLOW_MS, REST_PARTS, MOST_REST_MS] = [10, 100, 60_000];
 
 /** For so long nothing of the kind is watched anew after a watch that took so long, both in milliseconds. */
 export function restAfterMs(tookMs: number): number {

@@ -191,7 +191,8 @@ describe('a watched directory', () => {
         hold: () => () => undefined,
       };
       const nothing = (): void => undefined;
-      const events = { hint: nothing, rescan: nothing, lost: nothing, degraded: nothing };
+      let looks = 0;
+      const events = { hint: nothing, rescan: nothing, lost: () => void (looks += 1), degraded: nothing };
       const slowly = new DirectoryWatch(new SocketPaths([root], () => false), root, events, { clock, marks });
       slowly.start();
       await eventually('all of the start are watched', () => set.length === 3);
@@ -202,7 +203,10 @@ describe('a watched directory', () => {
       }
       await eventually('that below another name is watched', () => set.includes('mine'));
       assert.deepEqual(set.toSorted(), ['mine', 'own', 'registry', 'slow']);
-      await clock.advance(30_000);
+      await clock.advance(29_999);
+      assert.equal(looks, 0);
+      await clock.advance(1);
+      assert.equal(looks, 1, 'everything is looked at');
       slowly.follow(other);
       await eventually('it is watched', () => set.includes('other'));
       slowly.close();
