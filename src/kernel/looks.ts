@@ -11,7 +11,7 @@ const SHARE = 0.2;
 /** Between two slices while looking is slowed down. */
 const SLOWED_MS = 10;
 /** The longest wait for time that looks took beyond their share: one look at a disk that hangs does not stop all others. */
-const MOST_DEBT_MS = 400;
+const MOST_DEBT_MS = 100;
 /** Within this a look belongs to the turn of the one before. */
 const SAME_TURN_MS = 1;
 /** Paths of one group that wait; the rescan finds the others. */

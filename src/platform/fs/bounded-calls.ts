@@ -18,13 +18,25 @@ interface Patience {
   readonly burstMs: number;
   readonly part: number;
 }
-/** A directory of root's or our own. */
-const PATIENCE: Patience = { deadlineMs: 250, burstMs: 1000, part: 0.1 };
+/**
+ * With all directories of root and of our own, and what the kernel shows of their processes: anybody that may read them holds as many of
+ * them as there are, and chooses when they are looked at.
+ */
+const PATIENCE: Patience = { deadlineMs: 250, burstMs: 1000, part: 0.02 };
 /** All directories of one ordinary user, whose calls and nobody else's are refused then: fewer than one call of others in a hundred waits for it. */
 const PATIENCE_WITH_USER: Patience = { deadlineMs: 100, burstMs: 500, part: 0.005 };
-/** Threads that hang in calls; and those of them that may hang in directories of ordinary users and of processes. */
-const MOST_LATE = 16;
-const MOST_LATE_WITH_USERS = MOST_LATE / 2;
+/**
+ * One of root's that kept us waiting for so long, less a part of the time since then, is taken to be held: it is asked with a short
+ * deadline, since it answers at once when it is let go, and not at all while the patience is used up. The others are asked then with
+ * that deadline.
+ */
+const HELD_FROM_MS = 100;
+const SHORT_MS = 20;
+/**
+ * Threads that hang in directories of root and of our own; in what the kernel shows of their processes; and in what is of ordinary users,
+ * of whom one has two at most.
+ */
+const MOST_LATE = 8;
 /** Directories and users that kept us waiting and are remembered. */
 const MOST_WAITS = 1024;
 
@@ -85,9 +97,7 @@ export class BoundedCalls {
    */
   call(name: CallName, args: readonly unknown[], places: readonly string[]): unknown {
     const isHeld = this.isLate && this.#late.some((late) => late.places.some((one) => places.includes(one)));
-    const isFull = this.#late.length >= (places.some(isAnybodys) ? MOST_LATE_WITH_USERS : MOST_LATE);
-    if (isHeld || isFull || places.some((one) => this.#waitOf(one) >= patienceAt(one).burstMs))
-      throw unanswered(name, args);
+    if (isHeld || places.some((one) => this.#isFull(one) || this.#deadlineAt(one) === 0)) throw unanswered(name, args);
     if (this.#thread?.isOver === true) this.#thread = undefined;
     const thread = (this.#thread ??= this.#begin());
     if (thread === undefined) throw unanswered(name, args);
@@ -107,12 +117,10 @@ export class BoundedCalls {
   }
 
   #made(thread: Calls, name: CallName, args: readonly unknown[], places: readonly string[]): unknown {
-    const { answer, keptMs } = thread.call(
-      name,
-      args,
-      Math.min(...places.map((one) => patienceAt(one).deadlineMs), PATIENCE.deadlineMs),
-    );
-    if (keptMs > 0) for (const one of places) this.#note(one, keptMs);
+    const mostMs = Math.min(...places.map((one) => Math.max(this.#deadlineAt(one), SHORT_MS)), PATIENCE.deadlineMs);
+    const { answer, keptMs } = thread.call(name, args, mostMs);
+    const kept = places.every(isOfUser) ? places : [...places, OF_ROOT];
+    if (keptMs > 0) for (const one of kept) this.#note(one, keptMs);
     if (answer === undefined) {
       this.#late = [...this.#late, { thread, places }];
       // The next call finds it begun.
@@ -145,9 +153,28 @@ export class BoundedCalls {
     return user === undefined ? `${String(dev)}:${String(ino)}` : `${OF_USER}${String(user)}`;
   }
 
+  /** Whether as many calls hang in what may be held in the same way as may. */
+  #isFull(place: string): boolean {
+    const kind = kindOf(place);
+    return this.#late.filter(({ places }) => places.some((one) => kindOf(one) === kind)).length >= MOST_LATE;
+  }
+
+  /** For how long a call may hang there now; 0: it is refused. */
+  #deadlineAt(place: string): number {
+    if (isOfUser(place)) {
+      const { deadlineMs, burstMs } = PATIENCE_WITH_USER;
+      return this.#waitOf(place) < burstMs ? deadlineMs : 0;
+    }
+    const leftMs = PATIENCE.burstMs - this.#waitOf(OF_ROOT);
+    if (this.#waitOf(place) >= HELD_FROM_MS) return leftMs > 0 ? SHORT_MS : 0;
+    return Math.min(PATIENCE.deadlineMs, Math.max(leftMs, SHORT_MS));
+  }
+
   #waitOf(place: string): number {
     const wait = this.#waits.get(place);
-    return wait === undefined ? 0 : wait.ms - (this.#now() - wait.at) * patienceAt(place).part;
+    return wait === undefined
+      ? 0
+      : wait.ms - (this.#now() - wait.at) * (place === OF_ROOT ? PATIENCE : PATIENCE_WITH_USER).part;
   }
 
   #note(place: string, keptMs: number): void {
@@ -165,18 +192,15 @@ const OF_USER = 'uid ';
 const SHOWN_OF_USER = `${OF_USER}shown `;
 /** And of a process or group of root's. */
 const SHOWN = 'shown ';
-
-/** Whether ordinary users may hold it. */
-function isAnybodys(place: string): boolean {
-  return isOfUser(place) || place.startsWith(SHOWN);
-}
+/** What all of root's and our own has kept us waiting. */
+const OF_ROOT = 'root';
 
 function isOfUser(place: string): boolean {
   return place.startsWith(OF_USER);
 }
 
-function patienceAt(place: string): Patience {
-  return isOfUser(place) ? PATIENCE_WITH_USER : PATIENCE;
+function kindOf(place: string): string | undefined {
+  return [OF_USER, SHOWN].find((kind) => place.startsWith(kind));
 }
 
 /** A thread; undefined where the system has none for us now. */

@@ -20,9 +20,11 @@ import { tempDir } from '../../support/temp-dir.js';
 /** What the cache of the kernel says: as it is, or that it would have to look. */
 const cache = { isMissed: (): boolean => true };
 let asked = 0;
+/** Milliseconds: a minute has gone whenever a directory answers again, so that nothing is left of what it has kept us waiting. */
+const time = { now: 0 };
 const libc = loadLibc();
 boundNameCalls(
-  () => 0,
+  () => time.now,
   { ownUid: ownUid(), userOf: (uid) => uid },
   {
     openCached: (...question) => {
@@ -55,6 +57,7 @@ function silence(directory: string): () => Promise<void> {
     closeSync(fd);
     closeSync(openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK));
     await eventually('the calls have returned', () => !isNameCallLate());
+    time.now += 60_000;
   };
 }
 

@@ -91,7 +91,7 @@ describe('looks', () => {
     bed.looks.at('/a/hung');
     bed.takesMs = 0.5;
     bed.looks.at('/a/2');
-    await bed.fake.advance(2000);
+    await bed.fake.advance(600);
     assert.deepEqual(bed.news(), ['/a/hung', '/a/2']);
   });
 
