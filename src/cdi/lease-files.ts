@@ -29,7 +29,7 @@ export interface LeaseFilePorts extends UserFacts {
 export class LeaseFiles {
   readonly #ports: LeaseFilePorts;
   readonly #onDirectory: Patience;
-  /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only the leases of its user. */
+  /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path of ordinary users delays only theirs. */
   readonly #onHost: Patience;
   #hasLeftovers = false;
   /** Files of lives before could not be looked for. */

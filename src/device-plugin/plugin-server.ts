@@ -144,8 +144,11 @@ export class PluginServer {
       takeNoDescriptors(this.#listener);
       this.#listener.on('error', () => undefined);
       // Before others can put a socket of theirs in its place.
-      this.#identity = identityOf(place.bindPath);
+      const bound = identityOf(place.bindPath);
       place.publish();
+      const named = identityOf(this.path);
+      // The name changes the time that stands in for the birth time on some file systems.
+      this.#identity = fileOf(named) === fileOf(bound) ? named : bound;
       this.#place = place;
     } catch (failure) {
       this.#listener.close();
@@ -162,6 +165,11 @@ export class PluginServer {
 export function identityOf(file: string): string | undefined {
   const status = ifPossible(() => lstatSync(file, { bigint: true, throwIfNoEntry: false }));
   return status === undefined ? undefined : [status.dev, status.ino, status.birthtimeNs].join(':');
+}
+
+/** The part of an identity that no name changes: device and inode. */
+function fileOf(identity: string | undefined): string | undefined {
+  return identity?.split(':', 2).join(':');
 }
 
 function speak(socket: Socket, speech: Speech): void {

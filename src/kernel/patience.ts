@@ -34,11 +34,11 @@ export class Patience {
     if (hanging.size > 0) return Promise.reject(new Error('the file system does not answer'));
     let running: Promise<unknown> | undefined;
     const late = (): Error => {
-      if (running !== undefined) {
-        const one = running;
-        hanging.add(one);
-        void one.finally(() => hanging.delete(one));
-      }
+      if (running === undefined)
+        return new Error(`the file system had no turn for it within ${String(limitMs / 1000)} s`);
+      const one = running;
+      hanging.add(one);
+      void one.finally(() => hanging.delete(one));
       return new Error(`the file system did not answer within ${String(limitMs / 1000)} s`);
     };
     return withDeadline(this.#clock, limitMs, late, async (signal) => {

@@ -178,12 +178,15 @@ class Registrar {
       log: this.#log,
       refused: (error) => this.#halt.abort(failed('Refused', `the kubelet refused CSI driver ${driver}: ${error}`)),
     });
-    if (this.#registrations.some((other) => other.driver === driver)) {
-      throw failed('DuplicateDriver', `two of the drivers call themselves ${driver}`);
-    }
+    const needOnlyOne = (): void => {
+      if (this.#registrations.some((other) => other.driver === driver))
+        throw failed('DuplicateDriver', `two of the drivers call themselves ${driver}`);
+    };
+    needOnlyOne();
     const { path: socket } = registration.socket;
     await needOwnName({ driver, csiAddress, endpoint: kubeletRegistrationPath, socket }, systemClock);
     signal.throwIfAborted();
+    needOnlyOne(); // another one may have asked meanwhile
     registration.socket.clean();
     this.#registrations.push(registration);
     await registration.socket.listen();

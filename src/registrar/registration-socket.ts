@@ -2,7 +2,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { asError } from '../kernel/clock.js';
-import { ifPossible } from '../kernel/if-possible.js';
+import { UNANSWERED } from '../model/ids.js';
 import { statusOfName } from '../platform/fs/name-calls.js';
 import { inDirectory, withPath } from '../platform/fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../platform/fs/socket-pin.js';
@@ -83,9 +83,13 @@ export class RegistrationSocket {
   /** The file at the path: our socket, nothing, another socket, or something else. */
   look(): 'ours' | 'missing' | 'another' | 'not-a-socket' {
     if (this.#place?.isInPlace() === true) return 'ours';
-    // Where the directory is gone or may not be entered the file is missing: the look of each second must not end the program.
-    const status = ifPossible(() => statusOfName(this.path));
-    return status === undefined ? 'missing' : status.isSocket() ? 'another' : 'not-a-socket';
+    try {
+      const status = statusOfName(this.path);
+      return status === undefined ? 'missing' : status.isSocket() ? 'another' : 'not-a-socket';
+    } catch (failure) {
+      // Where the directory may not be entered the file is missing; where it does not answer nothing is to be made there.
+      return (failure as NodeJS.ErrnoException).code === UNANSWERED ? 'another' : 'missing';
+    }
   }
 
   /**

@@ -2,6 +2,7 @@
 import { release } from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { visible } from '../../kernel/visible.js';
 import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
@@ -127,7 +128,7 @@ async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
     if (!(failure instanceof Unreachable) && !(failure instanceof AdminFailure)) throw failure;
     whyNoDaemon = failure.message;
   }
-  const uid = daemon === undefined ? ownUid() : (statusAt(address)?.uid ?? ownUid());
+  const uid = daemon === undefined ? ownUid() : (ifPossible(() => statusAt(address))?.uid ?? ownUid());
   const hasNativeCalls = loadLibc() !== undefined;
   const place = { proc: '/proc', fuseConf: '/etc/fuse.conf', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
   return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls, kernel: release() };

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { groupName } from '../../platform/process/groups.js';
 import { finding, type Finding, type Scope } from './finding.js';
-import { statusOfLink } from './looks.js';
+import { statusOfLink, UNANSWERED_WHY } from './looks.js';
 import { entriesOf } from './probe.js';
 
 const GROUP_WRITE = 0o020;
@@ -20,6 +20,7 @@ export function checkAccess({ settings }: Scope): readonly Finding[] {
   const socket = path.join(devicePlugins, 'kubelet.sock');
   const status = statusOfLink(socket);
   const configured = settings.socket.mode;
+  if (status === 'unanswered') return [finding(name, 'warn', `${socket} cannot be looked at: ${UNANSWERED_WHY}`)];
   if (status?.kind !== 'socket') {
     return [finding(name, 'ok', `kubelet.sock will have mode ${shown(configured)} (socket.mode)`)];
   }
@@ -60,5 +61,12 @@ function shown(mode: number): string {
 
 function ownersOf(directory: string): readonly number[] {
   const sockets = entriesOf(directory, false).filter(({ entry }) => entry.isSocket());
-  return [...new Set(sockets.flatMap(({ file }) => statusOfLink(file)?.uid ?? []))].sort((a, b) => a - b);
+  return [
+    ...new Set(
+      sockets.flatMap(({ file }) => {
+        const status = statusOfLink(file);
+        return status === undefined || status === 'unanswered' ? [] : status.uid;
+      }),
+    ),
+  ].sort((a, b) => a - b);
 }

@@ -92,7 +92,7 @@ function checkDirectory(key: (typeof DIRECTORIES)[number], directory: string, sc
 
 function checkMissing(name: string, directory: string): Finding {
   let parent = path.dirname(directory);
-  while (statusAt(parent) === undefined && parent !== '/') parent = path.dirname(parent);
+  while (statusOf(parent) === undefined && parent !== '/') parent = path.dirname(parent);
   if (isDone(() => accessSync(parent, constants.W_OK | constants.X_OK))) {
     return finding(name, 'ok', `${directory} is not there yet; serve makes it`);
   }

@@ -1,8 +1,12 @@
 // Looks at names where users may hold the lock of a directory: each ends in a time (platform/fs/name-calls), so that a check says less
 // instead of hanging. What cannot be looked at is not there for the check.
 import { ifPossible } from '../../kernel/if-possible.js';
+import { UNANSWERED } from '../../model/ids.js';
 import { opendirSync, readlinkSync, statusOf, statusOfName, textShown } from '../../platform/fs/name-calls.js';
 import { ownUid } from '../../platform/process/own-uid.js';
+
+/** Why nothing is said of what lies in a directory. */
+export const UNANSWERED_WHY = 'its directory did not answer, as where a user who may read it holds its lock';
 
 /** The status of a file, as the checks need it. */
 export interface Status {
@@ -23,9 +27,16 @@ export function statusAt(file: string): Status | undefined {
   return shortened(statusOf(file));
 }
 
-/** The status of a name, also where that is a link; undefined where it cannot be looked at, too. */
-export function statusOfLink(file: string): Status | undefined {
-  return ifPossible(() => shortened(statusOfName(file)));
+/**
+ * The status of a name, also where that is a link; undefined where it may not be looked at, too, and `unanswered` where its directory does
+ * not answer.
+ */
+export function statusOfLink(file: string): Status | 'unanswered' | undefined {
+  try {
+    return shortened(statusOfName(file));
+  } catch (failure) {
+    return (failure as NodeJS.ErrnoException).code === UNANSWERED ? 'unanswered' : undefined;
+  }
 }
 
 /** The names in a directory; none where it cannot be read. */

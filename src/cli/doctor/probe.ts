@@ -16,8 +16,8 @@ const MAX_DEPTH = 16;
 /** Connections tried at once. */
 const AT_ONCE = 64;
 
-/** The result of a bare connect: somebody listens; nobody does; it may not be tried; it cannot be. */
-export type Liveness = 'listening' | 'dead' | 'denied' | 'silent' | 'missing' | 'too-long';
+/** The result of a bare connect: somebody listens; nobody does; it may not be tried; it cannot be; its directory does not answer. */
+export type Liveness = 'listening' | 'dead' | 'denied' | 'silent' | 'missing' | 'too-long' | 'unanswered';
 
 /**
  * Connects and hangs up. A link that an ordinary user made leads nowhere, because this may run as root.
@@ -40,6 +40,7 @@ function waysBelow(directory: string): SocketPaths {
 
 function unreached({ problem, detail }: PinProblem): Liveness {
   if (problem === 'too-long') return 'too-long';
+  if (detail === UNANSWERED) return 'unanswered';
   return detail === 'EACCES' || detail === 'EPERM' ? 'denied' : 'missing';
 }
 

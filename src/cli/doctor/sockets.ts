@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { counted } from '../../kernel/counted.js';
 import { finding, type Finding, type Scope } from './finding.js';
-import { statusOfLink } from './looks.js';
+import { statusOfLink, UNANSWERED_WHY, type Status } from './looks.js';
 import { entriesOf, probe, probeAll } from './probe.js';
 
 /** Names listed in one sentence. */
@@ -17,6 +17,7 @@ export async function checkOwnSockets(scope: Scope): Promise<readonly Finding[]>
 
 async function checkOwn(name: string, socket: string, { daemon, settings }: Scope): Promise<Finding> {
   const shape = shapeOf(socket);
+  if (shape === 'unanswered') return finding(name, 'fail', `${socket} cannot be looked at: ${UNANSWERED_WHY}`);
   if (shape === 'missing') {
     const absent = `there is no ${socket}; serve makes it`;
     if (daemon === undefined) return finding(name, 'ok', absent);
@@ -31,6 +32,7 @@ async function checkOwn(name: string, socket: string, { daemon, settings }: Scop
   if (liveness === 'dead') {
     return finding(name, 'ok', `nobody listens on ${socket}, it is left from a daemon that ended; serve replaces it`);
   }
+  if (liveness === 'unanswered') return finding(name, 'fail', `${socket} cannot be called: ${UNANSWERED_WHY}`);
   if (liveness === 'denied') {
     return finding(name, 'warn', `this user may not connect to ${socket}; run this as the user of the daemon`);
   }
@@ -69,6 +71,7 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
   );
   report(having('dead'), 'socket', 'without a listener: start the plugins they belong to, or remove them');
   report(having('silent'), 'socket', 'that accept no connection: look whether the plugins hang');
+  report(having('unanswered'), 'socket', 'that cannot be looked at, because the directory did not answer');
   report(having('denied'), 'socket', 'that this user may not connect to: run the daemon as a user who may');
   report(having('too-long'), 'socket', 'with a path that no address holds: use a shorter root');
   const folders = entries.filter(({ entry }) => entry.isDirectory() && entry.name.endsWith('.sock'));
@@ -84,9 +87,10 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
   return findings;
 }
 
-function shapeOf(file: string): 'missing' | 'socket' | 'directory' | 'other' {
+function shapeOf(file: string): 'missing' | 'unanswered' | Status['kind'] {
   // Missing also where its directory may not be entered: said by the check of directories.
-  return statusOfLink(file)?.kind ?? 'missing';
+  const found = statusOfLink(file);
+  return found === 'unanswered' ? found : (found?.kind ?? 'missing');
 }
 
 function named(files: readonly string[]): string {

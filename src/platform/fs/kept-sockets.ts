@@ -40,6 +40,12 @@ interface Kept {
   readonly name: string;
 }
 
+/** Names that are looked at before the first rest, of all directories together, and the rests. */
+interface Budget {
+  left: number;
+  readonly rest: () => Promise<void> | undefined;
+}
+
 /** The ports of the kept sockets. */
 export interface KeptSocketsPorts {
   /** Whether somebody listens on a socket: `Peers.listenerOf` (platform/peer/peers) knows. */
@@ -139,11 +145,17 @@ export class KeptSockets {
     settling: Pick<Settling, 'isAwaited'>,
     instances: Iterable<Pick<Instance, 'door' | 'endpointPath'>> = [],
   ): Promise<string | undefined> {
-    const directories = new Set([directory]);
+    const real = realDirectory(directory);
+    if (real === undefined) return undefined;
+    const below = new Set<string>();
     for (const { door, endpointPath } of instances)
-      if (door === 'register') directories.add(path.dirname(endpointPath));
-    const problems = await Promise.all([...directories].map((one) => this.#adoptIn(one, settling)));
-    return problems.find((problem) => problem !== undefined);
+      if (door === 'register' && endpointPath.startsWith(`${real}/`)) below.add(path.dirname(endpointPath));
+    below.delete(real);
+    const budget = { left: NAMES_AT_ONCE, rest: this.#ports.rest ?? slices() };
+    const problem = await this.#adoptIn(real, settling, budget);
+    // One below may have gone, or be a user's that nobody else enters: nothing can be kept there then.
+    for (const one of below) if (!this.#isClosed) await this.#adoptIn(one, settling, budget);
+    return problem;
   }
 
   /** Closes the directories; kept sockets stay for the next life of the broker. */
@@ -155,29 +167,29 @@ export class KeptSockets {
     this.#pairs.clear();
   }
 
-  async #adoptIn(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<string | undefined> {
+  async #adoptIn(
+    directory: string,
+    settling: Pick<Settling, 'isAwaited'>,
+    budget: Budget,
+  ): Promise<string | undefined> {
     try {
-      await this.#adoptAll(directory, settling);
+      await this.#adoptAll(directory, settling, budget);
       return undefined;
     } catch (failure) {
       return `the kept sockets in ${directory} are left there: ${(failure as Error).message}`;
     }
   }
 
-  async #adoptAll(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<void> {
-    const real = realDirectory(directory);
-    if (real === undefined) return;
+  async #adoptAll(directory: string, settling: Pick<Settling, 'isAwaited'>, budget: Budget): Promise<void> {
     // Below the directory of plugins one may be a user's, that makes it a link by now.
-    const pinned = this.#ports.paths.inDirectory(real, (at) => PinnedDirectory.open(real, at));
-    const rest = this.#ports.rest ?? slices();
-    let atOnce = NAMES_AT_ONCE;
+    const pinned = this.#ports.paths.inDirectory(directory, (at) => PinnedDirectory.open(directory, at));
     try {
       for (const entry of pinned.entries()) {
         if (OLD_NAME.test(entry.name)) removeSocket(pinned, entry.name);
         const folder = leftFolder(pinned, entry, 'kept');
-        if (folder !== undefined) this.#adoptFolder(real, folder, settling);
-        atOnce -= 1;
-        const wait = atOnce > 0 ? undefined : rest();
+        if (folder !== undefined) this.#adoptFolder(directory, folder, settling);
+        budget.left -= 1;
+        const wait = budget.left > 0 ? undefined : budget.rest();
         if (wait !== undefined) await wait;
         if (this.#isClosed) return;
       }

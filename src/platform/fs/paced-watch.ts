@@ -127,9 +127,9 @@ export class PacedWatch {
   /** @throws NodeJS.ErrnoException */
   #watch(at: string): void {
     const { budget, clock, changed } = this.#ports;
+    this.#identity = identityOf(at);
     const watcher = watch(at, { persistent: false });
     this.#watcher = watcher;
-    this.#identity = identityOf(at);
     watcher.on('change', (_type, name) => {
       if (watcher !== this.#watcher) return;
       if (budget.take(clock.mono())) changed(String(name));
@@ -144,14 +144,18 @@ export class PacedWatch {
     const { clock, marks } = this.#ports;
     // As long as something watches the directory, the next watch of it takes no time. Another one that has its place by now is watched by
     // nothing, and may have millions of names for the system to go through.
+    const there = { isAnother: false };
     const unmark = ifPossible(() =>
-      this.#inDirectory((at) => (identityOf(at, this.#identity) === this.#identity ? marks.hold(at) : undefined)),
+      this.#inDirectory((at) => {
+        there.isAnother = identityOf(at, this.#identity) !== this.#identity;
+        return there.isAnother ? undefined : marks.hold(at);
+      }),
     );
     this.close();
     this.#unmark = unmark;
     const isAgain = clock.mono() - this.#resumedAt < SOON_MS;
     this.#pauseMs = isAgain ? Math.min(MOST_PAUSE_MS, 2 * this.#pauseMs) : PAUSE_MS;
-    const unmarkedMs = unmark === undefined ? restAfterMs(this.#tookMs) : 0;
+    const unmarkedMs = there.isAnother ? restAfterMs(this.#tookMs) : 0;
     this.#pause = clock.alarm(Math.max(this.#pauseMs, unmarkedMs), () => {
       this.#pause = undefined;
       this.#resumedAt = clock.mono();

@@ -86,20 +86,21 @@ export class SocketPaths {
   };
 
   #pinned(file: string): PinnedSocket | PinProblem {
-    const links: { readonly uid: bigint; readonly isTrusted: boolean; readonly stays: boolean }[] = [];
+    const links: { readonly uid: bigint; readonly isTrusted: boolean; readonly stays: boolean | undefined }[] = [];
     const pinned = pinSocket(file, () => {
       const fd = this.#reach(file, (at, need, stays) => {
         const opened = openedAt(at, need);
         const status = fstatSync(opened, { bigint: true });
         if (status.isSymbolicLink())
-          links.push({ uid: status.uid, isTrusted: this.#isTrustedLink(status), stays: stays() === true });
+          links.push({ uid: status.uid, isTrusted: this.#isTrustedLink(status), stays: stays() });
         return opened;
       });
       return fd === 'followed' ? openSync(file, O_PATH) : fd;
     });
     const [link] = links;
     if (link === undefined) return pinned;
-    if (link.isTrusted && link.stays) return pinSocket(file);
+    if (link.isTrusted && link.stays === true) return pinSocket(file);
+    if (link.isTrusted && link.stays === undefined) return { problem: 'error', detail: 'EMFILE' };
     const why = link.isTrusted ? 'in a directory in which others may move it' : 'whose links are not followed';
     return { problem: 'not-a-socket', detail: `a link of uid ${String(link.uid)}, ${why}` };
   }

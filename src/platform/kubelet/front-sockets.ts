@@ -8,7 +8,7 @@ import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import type { FrontedService, FrontSockets, OpenSockets } from '../../front/ports.js';
 import { incarnationKey, strangerUser, type Incarnation, type UserFacts } from '../../model/ids.js';
-import { makeDirectories, readlinkSync } from '../fs/name-calls.js';
+import { makeDirectories } from '../fs/name-calls.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
@@ -16,7 +16,7 @@ import { ifPossible } from '../../kernel/if-possible.js';
 import { answers, listening } from '../grpc/unix-listener.js';
 import { NO_READ_AHEAD } from '../peer/read-ahead.js';
 import { onceATurn } from '../time/next-turn.js';
-import { withFolder } from './front-folder.js';
+import { linkAt, withFolder } from './front-folder.js';
 import { FRONT_ENTRY, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
 
@@ -77,9 +77,9 @@ class KubeletSockets implements FrontSockets {
   enter(): string | undefined {
     const { registry } = this.#ports.paths;
     const { entry, target } = this.#names;
-    // It is there nearly always, and a kubelet that starts waits for the rest of the work.
-    if (ifPossible(() => readlinkSync(path.join(registry, entry))) === target) return undefined;
     try {
+      // It is there nearly always, and a kubelet that starts waits for the rest of the work.
+      if (linkAt(path.join(registry, entry)) === target) return undefined;
       makeDirectories(registry, 0o750);
       // Who may remove the entry has the kubelet forget the resource, with the list that it follows.
       checkOnlyOurs(registry);

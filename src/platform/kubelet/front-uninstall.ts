@@ -1,13 +1,12 @@
 // Takes everything of the front out of a kubelet's directories: registry entries first, because the kubelet goes by them.
 import path from 'node:path';
 import { asError, type Clock } from '../../kernel/clock.js';
-import { ifPossible } from '../../kernel/if-possible.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
-import { readlinkSync, statusOf } from '../fs/name-calls.js';
+import { statusOf } from '../fs/name-calls.js';
 import { inDirectory, type PinnedDirectory } from '../fs/pinned-directory.js';
 import type { PrivateFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
-import { withFolder } from './front-folder.js';
+import { linkAt, withFolder } from './front-folder.js';
 import { FRONT_ENTRY, FRONT_FOLDER, FRONT_SOCKET, kubeletPaths, namesOf, type KubeletPaths } from './front-paths.js';
 import { kubeletsOwn } from './kubelets-own.js';
 import { podResourcesClient } from './pod-resources-client.js';
@@ -116,9 +115,7 @@ function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: st
   return inDirectory(registry, (pinned) => {
     const ours = Array.from(pinned.entries(), ({ name }) => name).filter((name) => {
       if (!FRONT_ENTRY.test(name)) return false;
-      // What is no link, or not there any more, is not ours.
-      const target = ifPossible(() => readlinkSync(pinned.at(name))) ?? '';
-      return path.dirname(target) === path.join('..', 'plugins', FRONT_FOLDER);
+      return path.dirname(linkAt(pinned.at(name)) ?? '') === path.join('..', 'plugins', FRONT_FOLDER);
     });
     return work(pinned, ours);
   });

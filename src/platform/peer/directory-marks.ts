@@ -2,7 +2,7 @@
 // those that are not there among them: somebody who asked for eight million of them has it take a second, and again each time that the
 // only watch is let go and taken up again. A mark is a watch whose events nobody reads. It is made in the thread pool before the one whose
 // events are taken, which takes microseconds then, and is let go once that one stands: a directory takes one watch of the system's.
-import { closeSync } from 'node:fs';
+import { closeSync, fstat } from 'node:fs';
 import { createRequire } from 'node:module';
 import { release } from 'node:os';
 import type koffi from 'koffi';
@@ -80,10 +80,14 @@ export class DirectoryMarks {
   async #watchMarked(open: () => number | undefined, watch: (at: string) => void): Promise<number> {
     const directory = open();
     if (directory === undefined) return 0;
-    const since = this.#clock.mono();
+    // The thread pool may be busy, and so may we: what is asked of it just before says from when on the mark was being made.
+    const begun = new Promise<number>((resolve) => fstat(directory, () => resolve(this.#clock.mono())));
     // The very one that is marked: somebody may put another one in its place meanwhile.
     const at = `/proc/self/fd/${String(directory)}/.`;
     const mark = await this.#add(at);
+    const marked = this.#clock.mono();
+    const markedMs = Math.max(0, marked - (await begun));
+    const since = this.#clock.mono();
     const unmark = this.#hold(mark);
     try {
       watch(at);
@@ -97,7 +101,7 @@ export class DirectoryMarks {
       unmark();
       closeSync(directory);
     }
-    return this.#clock.mono() - since;
+    return markedMs + this.#clock.mono() - since;
   }
 
   /** @returns its watch; below 0: there is none */

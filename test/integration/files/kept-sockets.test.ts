@@ -170,7 +170,8 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     const instances = [
       { door: 'register', endpointPath: pin.path },
       { door: 'register', endpointPath: path.join(directory, 'gone', 'b.sock') },
-      { door: 'watcher', endpointPath: '/elsewhere/c.sock' },
+      { door: 'register', endpointPath: '/elsewhere/c.sock' },
+      { door: 'watcher', endpointPath: path.join(directory, 'd.sock') },
     ] as const;
     assert.equal(await open().adopt(directory, { isAwaited: () => false }, instances), undefined);
     assert.deepEqual(readdirSync(below), ['a.sock']);

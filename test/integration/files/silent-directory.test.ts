@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, rmdirSync, symlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, describe, it } from 'node:test';
-import { entriesOf } from '../../../src/cli/doctor/probe.js';
+import { entriesOf, probe } from '../../../src/cli/doctor/probe.js';
 import { namesIn, statusOfLink } from '../../../src/cli/doctor/looks.js';
 import { boundNameCalls, isNameCallLate, openSync as openName } from '../../../src/platform/fs/name-calls.js';
 import { PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
@@ -135,6 +135,11 @@ describe('a directory that does not answer', () => {
     await speaks();
     await place.ensure();
     assert.equal(place.enter(), undefined);
+    const again = silence(`${kubelet}/plugins_registry`);
+    t.after(again);
+    assert.match(place.enter() ?? '', /^no entry can be made in .*: ETIMEDOUT/, 'its own is not taken for another one');
+    await again();
+    assert.equal(place.enter(), undefined);
     place.close(true);
   });
 
@@ -148,7 +153,8 @@ describe('a directory that does not answer', () => {
     const files = entriesOf(registry, true, silent).map(({ file }) => file.slice(registry.length + 1));
     assert.deepEqual([files.sort(), silent], [['a', 'held', 'z', 'z/z.sock'], [`${registry}/held`]]);
     assert.deepEqual(namesIn(`${registry}/held`), []);
-    assert.equal(statusOfLink(`${registry}/held/none`), undefined);
+    assert.equal(statusOfLink(`${registry}/held/none`), 'unanswered');
+    assert.equal(await probe(`${registry}/held/none`), 'unanswered');
     await speaks();
     assert.deepEqual(namesIn(`${registry}/held`), ['fifo']);
   });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import { fstatSync, openSync } from 'node:fs';
+import { fstat, fstatSync, openSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
+import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { DirectoryMarks, type MarkCalls } from '../../../src/platform/peer/directory-marks.js';
 import { eventually } from '../../support/eventually.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -38,6 +40,27 @@ describe('marks of directories', () => {
     answers[1]?.(8);
     await Promise.all(both);
     assert.deepEqual(done, ['add', 'one', 'remove 7', 'add', 'two', 'remove 8']);
+  });
+
+  it('say how long the system took for them, and not how long the thread pool or the program itself was busy', async () => {
+    const clock = new FakeClock();
+    let answer = (_watch: number): void => undefined;
+    const calls: MarkCalls = {
+      add: () => {
+        clock.pass(300); // in the very turn in which it is asked
+        return new Promise((resolve) => (answer = resolve));
+      },
+      addNow: () => 7,
+      remove: () => undefined,
+      close: () => undefined,
+    };
+    const took = new DirectoryMarks(clock, calls).during(open, () => undefined);
+    // The pool takes what it is asked in its order.
+    for (let asked = 0; asked < 2; asked += 1) await promisify(fstat)(0);
+    await nextTurn();
+    clock.pass(40);
+    answer(7);
+    assert.equal(await took, 40);
   });
 
   it('stay while somebody holds them, and end once', async () => {
