@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 // The registrar under the name that manifests and probes of node-driver-registrar call.
 import { readFileSync } from 'node:fs';
-import { boundNameCalls } from './platform/fs/name-calls.js';
 import { muteLibrary } from './platform/grpc/mute-library.js';
-import { endThoughCallsHang } from './platform/process/ending.js';
+import { waitForNoDirectory } from './platform/process/ending.js';
 import { refuseDebugger } from './platform/process/no-debugger.js';
-import { ownUid } from './platform/process/own-uid.js';
 import { systemClock } from './platform/time/system-clock.js';
 import { runRegistrar, type RegistrarHost } from './registrar/registrar.js';
 
@@ -38,8 +36,7 @@ const isSubcommand = words[0] === 'registrar';
 refuseDebugger();
 muteLibrary();
 // Users may read plugins_registry/, and hold its lock.
-boundNameCalls(() => systemClock.mono(), { ownUid: ownUid(), userOf: (uid) => uid });
-endThoughCallsHang(() => undefined);
+waitForNoDirectory(systemClock);
 void runRegistrar(
   isSubcommand ? words.slice(1) : words,
   registrarHost(isSubcommand ? 'plugin-broker registrar' : program),

@@ -5,7 +5,7 @@ import { registrationService } from '../generated/proto/pluginregistration/v1/pl
 import type { Clock } from '../kernel/clock.js';
 import { ifPossible } from '../kernel/if-possible.js';
 import { statusOf, statusOfName } from '../platform/fs/name-calls.js';
-import { otherWriters } from '../platform/fs/name-movers.js';
+import { otherWriters, writersOf } from '../platform/fs/name-movers.js';
 import { GuardedClient } from '../platform/grpc/guarded-client.js';
 import { unaryCall } from '../platform/grpc/unary-call.js';
 import { isOursOrRoots } from '../platform/process/own-uid.js';
@@ -47,9 +47,7 @@ function isOfOrdinaryUser(file: string): boolean {
   const directory = ifPossible(() => statusOf(path.dirname(file)));
   const socket = ifPossible(() => statusOfName(file));
   if (directory === undefined || socket === undefined) return true;
-  const { uid, gid, mode } = directory;
-  const writers = otherWriters({ uid: Number(uid), gid: Number(gid), mode: Number(mode) });
-  return writers !== undefined || !isOursOrRoots(Number(socket.uid));
+  return otherWriters(writersOf(directory)) !== undefined || !isOursOrRoots(Number(socket.uid));
 }
 
 async function endpointServedAt(socket: string, clock: Clock): Promise<string | undefined> {

@@ -6,10 +6,9 @@ import { ifPossible } from '../../kernel/if-possible.js';
 import { visible } from '../../kernel/visible.js';
 import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
-import { boundNameCalls } from '../../platform/fs/name-calls.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
 import { loadLibc } from '../../platform/peer/libc.js';
-import { endThoughCallsHang } from '../../platform/process/ending.js';
+import { waitForNoDirectory } from '../../platform/process/ending.js';
 import { ownUid } from '../../platform/process/own-uid.js';
 import { systemClock } from '../../platform/time/system-clock.js';
 import type { ConfigReader } from '../config-reader.js';
@@ -48,19 +47,14 @@ export function addDoctor(program: Command, terminal: Terminal, readConfig: Conf
     .option('--config <file>', 'YAML file with the settings, as given to serve (default: that of the daemon)')
     .option('--root <dir>', 'root directory, as given to serve (default: $PLUGIN_BROKER_ROOT, or that of the config)')
     .action(async (options: DoctorOptions) => {
-      boundLooks();
+      // A check in a directory whose lock somebody holds is to say so.
+      waitForNoDirectory(systemClock);
       const findings = await examine(options, terminal, readConfig);
       if (options.output === 'json') terminal.write(`${visibleJson({ checks: findings }, false)}\n`);
       else terminal.write(report(findings, painter(terminal.hasColours)));
       const failed = findings.filter(({ verdict }) => verdict === 'fail').length;
       if (failed > 0) throw new CliError(EXIT.failed, `${counted(failed, 'check')} failed`);
     });
-}
-
-/** Users may hold the locks of directories that they may read: a check there is to say so, and not to wait for them. */
-function boundLooks(): void {
-  boundNameCalls(() => systemClock.mono(), { ownUid: ownUid(), userOf: (uid) => uid });
-  endThoughCallsHang(() => undefined);
 }
 
 async function examine(

@@ -61,12 +61,9 @@ function shown(mode: number): string {
 
 function ownersOf(directory: string): readonly number[] {
   const sockets = entriesOf(directory, false).filter(({ entry }) => entry.isSocket());
-  return [
-    ...new Set(
-      sockets.flatMap(({ file }) => {
-        const status = statusOfLink(file);
-        return status === undefined || status === 'unanswered' ? [] : status.uid;
-      }),
-    ),
-  ].sort((a, b) => a - b);
+  const owners = sockets.flatMap(({ file }) => {
+    const status = statusOfLink(file);
+    return typeof status === 'object' ? status.uid : [];
+  });
+  return [...new Set(owners)].sort((a, b) => a - b);
 }

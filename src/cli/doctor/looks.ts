@@ -3,16 +3,14 @@
 import { ifPossible } from '../../kernel/if-possible.js';
 import { UNANSWERED } from '../../model/ids.js';
 import { opendirSync, readlinkSync, statusOf, statusOfName, textShown } from '../../platform/fs/name-calls.js';
+import { writersOf, type Writers } from '../../platform/fs/name-movers.js';
 import { ownUid } from '../../platform/process/own-uid.js';
 
 /** Why nothing is said of what lies in a directory. */
 export const UNANSWERED_WHY = 'its directory did not answer, as where a user who may read it holds its lock';
 
 /** The status of a file, as the checks need it. */
-export interface Status {
-  readonly uid: number;
-  readonly gid: number;
-  readonly mode: number;
+export interface Status extends Writers {
   readonly dev: bigint;
   readonly ino: bigint;
   readonly kind: 'socket' | 'directory' | 'other';
@@ -69,5 +67,5 @@ function shortened(found: ReturnType<typeof statusOf>): Status | undefined {
   if (found === undefined) return undefined;
   const kind = found.isSocket() ? 'socket' : found.isDirectory() ? 'directory' : 'other';
   const { dev, ino } = found;
-  return { uid: Number(found.uid), gid: Number(found.gid), mode: Number(found.mode), dev, ino, kind };
+  return { ...writersOf(found), dev, ino, kind };
 }

@@ -1,5 +1,5 @@
 // Users that may move the names of others' files in a directory.
-import { statSync } from 'node:fs';
+import { statSync, type BigIntStats } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { Clock } from '../../kernel/clock.js';
 import { isTrusted } from '../../model/ids.js';
@@ -14,10 +14,15 @@ const STICKY = 0o1000;
 const READ_EVERY_MS = 1000;
 
 /** Who has a directory, and who may write it. */
-interface Writers {
+export interface Writers {
   readonly uid: number;
   readonly gid: number;
   readonly mode: number;
+}
+
+/** Those of a status. */
+export function writersOf({ uid, gid, mode }: BigIntStats): Writers {
+  return { uid: Number(uid), gid: Number(gid), mode: Number(mode) };
 }
 
 /** The users beside root and our own that may write a directory, as the end of a sentence about it; undefined: none. */

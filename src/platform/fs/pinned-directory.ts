@@ -23,6 +23,7 @@ import {
   unlinkSync,
   type Entry,
 } from './name-calls.js';
+import type { Writers } from './name-movers.js';
 import { incarnationIf } from './socket-pin.js';
 import { detachUsersMounts, mountOf, needNoUsersMount, statusAt } from './users-mounts.js';
 
@@ -92,7 +93,7 @@ export class PinnedDirectory {
   }
 
   /** Its owner, group and mode now. */
-  writers(): { readonly uid: number; readonly gid: number; readonly mode: number } {
+  writers(): Writers {
     return fstatSync(this.#fd);
   }
 

@@ -1,7 +1,7 @@
 // Whether ordinary users may replace files in a directory of the kubelet's.
 import path from 'node:path';
 import { mkdirSync, realpathSync, statusOf, statusOfName } from '../fs/name-calls.js';
-import { isSticky, otherWriters } from '../fs/name-movers.js';
+import { isSticky, otherWriters, writersOf } from '../fs/name-movers.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 
 const MADE_MODE = 0o755;
@@ -51,7 +51,7 @@ function realOf(at: string): string {
 function checkOne(directory: string, entry: string, isOurs: (entry: string) => boolean): void {
   const status = statusOf(directory);
   if (status === undefined) return;
-  const writers = { uid: Number(status.uid), gid: Number(status.gid), mode: Number(status.mode) };
+  const writers = writersOf(status);
   const who = otherWriters(writers);
   if (who === undefined || (isSticky(writers) && isOurs(entry))) return;
   throw new Error(

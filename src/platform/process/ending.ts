@@ -2,8 +2,9 @@
 // returns would keep a process from ending that has said and written everything.
 import type { Clock } from '../../kernel/clock.js';
 import type { StopBudgets } from '../../kernel/stop-budgets.js';
-import { isNameCallLate } from '../fs/name-calls.js';
+import { boundNameCalls, isNameCallLate } from '../fs/name-calls.js';
 import { nextTurn } from '../time/next-turn.js';
+import { ownUid } from './own-uid.js';
 
 /** Node's names of file operations under way. */
 const ON_FILES: ReadonlySet<string> = new Set(['FSReqCallback', 'FSReqPromise']);
@@ -38,6 +39,15 @@ export function endThoughCallsHang(handOver: () => void): void {
     handOver();
     if (isNameCallLate()) process.kill(process.pid, 'SIGKILL');
   });
+}
+
+/**
+ * For a program beside the daemon, in directories whose locks users may hold: its calls about names have a deadline from now on, and it ends
+ * though one hangs.
+ */
+export function waitForNoDirectory(clock: Pick<Clock, 'mono'>): void {
+  boundNameCalls(() => clock.mono(), { ownUid: ownUid(), userOf: (uid) => uid });
+  endThoughCallsHang(() => undefined);
 }
 
 /** Ends the process once operations on files that do end have ended, as `endAtOnce`. */

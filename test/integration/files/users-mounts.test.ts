@@ -49,6 +49,14 @@ describe('a file system of an ordinary user that never answers', { skip: impossi
     for (const clean of cleanup) await clean();
   });
 
+  /** A plugin of `example.com/x` on `x.sock`. */
+  async function plugin(root: string, at: string, door: 'register' | 'watcher' = 'register'): Promise<FakePlugin> {
+    const socket = path.join(root, at);
+    const one = await FakePlugin.start({ socket, resource: `example.com/${path.basename(at, '.sock')}`, door });
+    cleanup.push(() => one.stop());
+    return one;
+  }
+
   it('in directories of sockets keeps nobody waiting', async () => {
     const root = tempDir();
     const [inDoor, inRegistry] = ['device-plugins/sub', 'plugins_registry/mine/x'].map((name) => path.join(root, name));
@@ -58,26 +66,11 @@ describe('a file system of an ordinary user that never answers', { skip: impossi
     cleanup.push(() => one.close());
     await one.start();
     writeFileSync(path.join(root, 'plugins_registry/mine/hint'), '');
-    const watched = await FakePlugin.start({
-      socket: path.join(root, 'plugins_registry/mine/a.sock'),
-      resource: 'example.com/a',
-      door: 'watcher',
-    });
-    cleanup.push(() => watched.stop());
+    const watched = await plugin(root, 'plugins_registry/mine/a.sock', 'watcher');
     await eventually('it is in', () => watched.notified.length === 1);
-    const calling = await FakePlugin.start({
-      socket: path.join(root, 'device-plugins/b.sock'),
-      resource: 'example.com/b',
-      door: 'register',
-    });
-    cleanup.push(() => calling.stop());
+    const calling = await plugin(root, 'device-plugins/b.sock');
     await calling.register(one.kubeletSocket);
-    const astray = await FakePlugin.start({
-      socket: path.join(root, 'device-plugins/sub/c.sock'),
-      resource: 'example.com/c',
-      door: 'register',
-    });
-    cleanup.push(() => astray.stop());
+    const astray = await plugin(root, 'device-plugins/sub/c.sock');
     await assert.rejects(astray.register(one.kubeletSocket), /example.com\/c/);
     assert.equal((await one.status()).broker.phase, 'ready');
   });
@@ -89,12 +82,7 @@ describe('a file system of an ordinary user that never answers', { skip: impossi
     const one = new BrokerProcess(root, {}, { within: inNamespaces(OWN_MOUNTS, mounted(point, point)) });
     cleanup.push(() => one.close());
     await one.start();
-    const calling = await FakePlugin.start({
-      socket: path.join(root, 'device-plugins/b.sock'),
-      resource: 'example.com/b',
-      door: 'register',
-    });
-    cleanup.push(() => calling.stop());
+    const calling = await plugin(root, 'device-plugins/b.sock');
     await calling.register(one.kubeletSocket);
     assert.equal((await one.status()).broker.phase, 'ready');
   });

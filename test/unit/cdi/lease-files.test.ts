@@ -18,18 +18,21 @@ const NO_DIRECTORY: CdiDirectory = {
   write: () => Promise.resolve(),
 };
 
+/** The broker is root's. */
+const OF_ROOT = {
+  kind: 'v/c',
+  origin: { root: '0'.repeat(16), boot: 'b' },
+  ownUid: 0,
+  userOf: (uid: number): number => uid,
+};
+
 describe('CDI files on a file system that hangs', () => {
   it('hold up one lease for two seconds, the next not at all, and work again when it answers', async () => {
     const clock = new FakeClock();
     let answer = (): void => undefined;
     let puts = 0;
     const directory: CdiDirectory = {
-      path: '/run/cdi',
-      prepare: () => Promise.resolve(),
-      names: () => Promise.resolve([]),
-      text: () => Promise.resolve(undefined),
-      remove: () => Promise.resolve(),
-      rename: () => Promise.resolve(),
+      ...NO_DIRECTORY,
       write: () => {
         puts += 1;
         return puts > 1 ? Promise.resolve() : new Promise((resolve) => (answer = resolve));
@@ -39,11 +42,8 @@ describe('CDI files on a file system that hangs', () => {
     const files = new LeaseFiles({
       directory,
       look: () => Promise.resolve(new Map()),
-      kind: 'v/c',
-      origin: { root: '0'.repeat(16), boot: 'b' },
+      ...OF_ROOT,
       clock,
-      ownUid: 0,
-      userOf: (uid) => uid,
       degraded: (why) => told.push(why),
     });
     const first = files.write(lease());
@@ -74,11 +74,8 @@ describe('CDI files on a file system that hangs', () => {
     const files = new LeaseFiles({
       directory: { ...NO_DIRECTORY, write: hangs },
       look: () => hangs().then(() => new Map()),
-      kind: 'v/c',
-      origin: { root: '0'.repeat(16), boot: 'b' },
+      ...OF_ROOT,
       clock,
-      ownUid: 0,
-      userOf: (uid) => uid,
       degraded: () => undefined,
     });
     const all = Promise.all(Array.from({ length: 8 }, () => files.write(lease())));
@@ -109,25 +106,14 @@ describe('CDI files on a file system that hangs', () => {
     const told: (string | undefined)[] = [];
     let signal: AbortSignal | undefined;
     const files = new LeaseFiles({
-      directory: {
-        path: '/run/cdi',
-        prepare: () => Promise.resolve(),
-        names: () => Promise.resolve([]),
-        text: () => Promise.resolve(undefined),
-        remove: () => Promise.resolve(),
-        rename: () => Promise.resolve(),
-        write: () => Promise.resolve(),
-      },
+      directory: NO_DIRECTORY,
       look: (paths, given) => {
         if (paths[0] !== '/slow') return Promise.resolve(new Map());
         signal = given;
         return new Promise((_, reject) => given.addEventListener('abort', () => reject(given.reason as Error)));
       },
-      kind: 'v/c',
-      origin: { root: '0'.repeat(16), boot: 'b' },
+      ...OF_ROOT,
       clock,
-      ownUid: 0,
-      userOf: (uid) => uid,
       degraded: (why) => told.push(why),
     });
     const slow = lease({ answer: { devices: [{ hostPath: '/slow', containerPath: '/dev/x', permissions: 'rw' }] } });
